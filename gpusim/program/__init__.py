@@ -1,0 +1,19 @@
+"""Models the one intermediate representation, the op table, and the launch around it.
+Leaves out the front ends that make it and the engine that times it."""
+
+from gpusim.program.access import REQUEST, AccessTable
+from gpusim.program.ops import (
+    MAX_SOURCES,
+    NO_ACCESS,
+    NO_BARRIER,
+    OP,
+    PREDICATE_BASE,
+    UNIFORM_BASE,
+    empty_ops,
+)
+from gpusim.program.program import CtaClass, Launch, Program, RoleProgram, Static, TensorInfo
+
+__all__ = [
+    "MAX_SOURCES", "NO_ACCESS", "NO_BARRIER", "OP", "PREDICATE_BASE", "REQUEST", "UNIFORM_BASE",
+    "AccessTable", "CtaClass", "Launch", "Program", "RoleProgram", "Static", "TensorInfo", "empty_ops",
+]
