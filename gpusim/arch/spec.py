@@ -1,0 +1,172 @@
+"""Models one GPU as frozen sections of plain numbers, each section one part of the chip.
+Leaves out how the file is read (gpusim.arch.loader) and what the numbers do (gpusim.engine)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from types import MappingProxyType
+from typing import Annotated, Literal
+
+from pydantic import Field, PrivateAttr, model_validator
+
+from gpusim.arch.instructions import InstructionEntry, InstructionTable
+from gpusim.arch.provenance import Source
+from gpusim.arch.section import Section
+
+__all__ = ["GpuSpec"]
+
+Count = Annotated[int, Field(gt=0, strict=True)]
+Cycles = Annotated[int, Field(ge=0, strict=True)]
+Amount = Annotated[int, Field(ge=0, strict=True)]
+Rate = Annotated[float, Field(gt=0, strict=True)]
+
+
+class Clock(Section):
+    sm_mhz: Rate = Field(description="Maximum SM clock; simulated cycles become time with it.")
+    memory_mhz: Rate = Field(description="Maximum memory clock.")
+
+
+class Sm(Section):
+    count: Count = Field(description="Streaming multiprocessors of the chip.")
+    sub_partitions: Count = Field(description="Warp schedulers of an SM, each with its own pipes.")
+    threads_per_warp: Count = Field(description="Lanes of a warp.")
+    max_warps: Count = Field(description="Resident warps of an SM.")
+    max_ctas: Count = Field(description="Resident CTAs of an SM.")
+    max_threads: Count = Field(description="Resident threads of an SM.")
+    max_threads_per_cta: Count = Field(description="Threads of the largest CTA.")
+    registers: Count = Field(description="32-bit registers of an SM.")
+    max_registers_per_thread: Count = Field(description="32-bit registers an instruction can name.")
+    register_allocation_unit: Count = Field(description="Registers of a warp are handed out in multiples of this.")
+    warp_allocation_granularity: Count = Field(description="An SM has registers for a multiple of this many warps.")
+    shared_bytes: Count = Field(description="Largest shared memory of an SM.")
+    shared_bytes_per_cta_max: Count = Field(description="Largest dynamic shared memory of a CTA (opt-in).")
+    shared_reserved_bytes_per_cta: Amount = Field(description="Shared memory the driver keeps for every CTA.")
+    shared_allocation_unit_bytes: Count = Field(description="Shared memory is handed out in multiples of this.")
+    shared_carveouts_kib: tuple[Amount, ...] = Field(description="Sizes the shared part of the L1 memory can take.")
+
+    @model_validator(mode="after")
+    def _largest_cta_fits(self) -> Sm:
+        if self.shared_bytes_per_cta_max + self.shared_reserved_bytes_per_cta > self.shared_bytes:
+            raise ValueError("shared_bytes_per_cta_max and what is reserved exceed shared_bytes")
+        return self
+
+
+class Issue(Section):
+    policy: Literal["gto", "lrr", "oldest", "youngest"] = Field(description="Which ready warp a scheduler prefers.")
+    width: Count = Field(description="Warp instructions a sub-partition issues per cycle.")
+    taken_branch_cycles: Count = Field(description="Cycles from a taken branch to the warp's next instruction.")
+
+
+class Mio(Section):
+    queue_depth: Count = Field(description="Shared-memory instructions a sub-partition may have waiting for the LSU.")
+    lg_queue_depth: Count = Field(description="Global-memory instructions a sub-partition may have waiting.")
+    operand_bytes_per_cycle: Count = Field(description="Addresses and data one sub-partition sends to the LSU.")
+    read_release_base_cycles: Cycles = Field(description="From the first operand sent to the release of a read "
+                                                         "barrier, for an instruction without operands.")
+
+
+class Shared(Section):
+    banks: Count = Field(description="Banks of shared memory, 4 bytes wide.")
+    bytes_per_wavefront: Count = Field(description="Bytes all banks deliver in one wavefront.")
+    wavefronts_per_cycle: Count = Field(description="Wavefronts of an SM per cycle.")
+    wavefront_interval_cycles_per_warp: Count = Field(description="Cycles between wavefronts of one sub-partition.")
+    latency_base_cycles: Cycles = Field(description="Latency of a load before its first wavefront is counted.")
+    latency_cycles_per_wavefront: Cycles = Field(description="Latency each wavefront of a load adds.")
+
+
+class L1(Section):
+    capacity_bytes: Count = Field(description="L1 data cache and shared memory together.")
+    line_bytes: Count = Field(description="Bytes under one tag.")
+    sector_bytes: Count = Field(description="Bytes fetched together.")
+    hit_latency_cycles: Cycles = Field(description="Pointer chase that hits.")
+    bytes_per_cycle: Rate = Field(description="Bytes of hits an SM reads per cycle.")
+    tag_interval_cycles: Count = Field(description="Cycles between two lines whose tags are checked.")
+
+
+class Noc(Section):
+    gpc_sms: tuple[Count, ...] = Field(description="SMs of each GPC, in the order in which CTAs fill them.")
+    request_coalescer: Annotated[int, Field(ge=0, le=1)] = Field(
+        description="1: reads of one line that SMs of a GPC have in flight together reach L2 once.")
+    sm_read_bytes_per_cycle: Rate = Field(description="Bytes one SM receives from L2 per cycle.")
+    sm_write_bytes_per_cycle: Rate = Field(description="Bytes one SM sends to L2 per cycle.")
+
+
+class L2(Section):
+    capacity_bytes: Count = Field(description="Bytes of the whole L2.")
+    line_bytes: Count = Field(description="Bytes under one tag.")
+    sector_bytes: Count = Field(description="Bytes fetched together.")
+    ways: Count = Field(description="Lines of a set.")
+    slices: Count = Field(description="Independent parts, addresses are hashed over them.")
+    partitions: Count = Field(description="Halves of the chip: each keeps copies of what its SMs read from the others.")
+    hit_latency_cycles: Cycles = Field(description="Round trip of a load from an SM that hits.")
+    hit_latency_spread_cycles: Cycles = Field(description="Largest difference from it, by place of SM and slice.")
+    fabric_latency_cycles: Cycles = Field(description="Round trip between partitions.")
+    lookahead_cycles: Count = Field(description="No round trip is shorter: SMs may run this long unseen.")
+    read_bytes_per_cycle: Rate = Field(description="Bytes all slices deliver per SM cycle.")
+    write_bytes_per_cycle: Rate = Field(description="Bytes all slices accept per SM cycle.")
+
+    @model_validator(mode="after")
+    def _lookahead_is_safe(self) -> L2:
+        if self.lookahead_cycles > self.hit_latency_cycles:
+            raise ValueError("lookahead_cycles exceeds hit_latency_cycles, the shortest round trip")
+        return self
+
+
+class Dram(Section):
+    capacity_bytes: Count = Field(description="Bytes of device memory.")
+    channels: Count = Field(description="Independent channels.")
+    latency_cycles: Cycles = Field(description="Round trip of a load from an SM that misses L2.")
+    read_bytes_per_cycle: Rate = Field(description="Bytes read per SM cycle, all channels.")
+    write_bytes_per_cycle: Rate = Field(description="Bytes written per SM cycle, all channels.")
+    fill_bytes: Count = Field(description="Bytes a miss brings at least: a sector or the whole line.")
+
+
+class LaunchCost(Section):
+    start_cycles: Cycles = Field(description="From the start of the kernel to its first CTAs.")
+    end_cycles: Cycles = Field(description="From the last write to the end of the kernel.")
+    cta_gap_cycles: Count = Field(description="From the end of a CTA to the start of its successor on the SM.")
+
+
+class Barrier(Section):
+    base_cycles: Cycles = Field(description="BAR.SYNC of a CTA without warps: the constant part.")
+    cycles_per_warp: Cycles = Field(description="What each warp of the CTA adds.")
+
+
+class GpuSpec(Section):
+    """A GPU: sections of numbers, the instruction table, and where every number comes from.
+
+    ``provenance`` maps a dotted key (``"sm.max_warps"``, ``"instructions.3.latency_cycles"``) to its source.
+    """
+
+    name: str = Field(description="Name of the file and of the GPU on the command line.")
+    product: str = Field(description="What the vendor calls it.")
+    architecture: str = Field(pattern=r"^sm_\d+$", description="Compute capability as nvcc spells it.")
+    clock: Clock
+    sm: Sm
+    issue: Issue
+    mio: Mio
+    shared: Shared
+    l1: L1
+    noc: Noc
+    l2: L2
+    dram: Dram
+    launch: LaunchCost
+    barrier: Barrier
+    instructions: tuple[InstructionEntry, ...]
+
+    _provenance: dict[str, Source] = PrivateAttr(default_factory=dict)
+
+    @property
+    def provenance(self) -> Mapping[str, Source]:
+        """Sources by dotted key."""
+        return MappingProxyType(self._provenance)
+
+    @property
+    def compute_capability(self) -> int:
+        """90 for sm_90."""
+        return int(self.architecture.removeprefix("sm_"))
+
+    @cached_property
+    def instruction_table(self) -> InstructionTable:
+        return InstructionTable(self.instructions, gpu=self.name)

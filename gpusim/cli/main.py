@@ -1,0 +1,69 @@
+"""Models the command line: which commands there are, and what becomes of their errors.
+Leaves out the commands themselves (one module each) and everything heavy, which they import when they run."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from gpusim.cli import banks, check, compare, config, occupancy, run, timeline, validate
+from gpusim.errors import SimulatedFailure, UserError
+
+__all__ = ["app", "main"]
+
+EXIT_FAILED, EXIT_USAGE = 1, 2
+
+app = typer.Typer(
+    name="gpusim", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None,
+    help="Simulate CUTLASS-style GPU pipelines: cycles, bank conflicts, occupancy, stalls, a timeline. No GPU needed.",
+    epilog="Exit status: 0 done, 1 the simulated thing failed, 2 bad usage or configuration.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for _name, _command in {
+    "run": run.run, "compare": compare.compare, "timeline": timeline.timeline, "banks": banks.banks,
+    "occupancy": occupancy.occupancy, "check": check.check, "validate": validate.validate,
+}.items():
+    app.command(_name)(_command)
+app.add_typer(config.app, name="config")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"gpusim {version('gpusim')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Options before the command."""
+
+
+def main() -> None:
+    """Run the command line; errors become one sentence each on stderr, and an exit status."""
+    try:
+        app()
+    except UserError as error:
+        _fail(error, EXIT_USAGE)
+    except SimulatedFailure as error:
+        _fail(error, EXIT_FAILED)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(EXIT_FAILED)
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        _fail(f"{place}{error.strerror}", EXIT_USAGE)
+
+
+def _fail(error: object, status: int) -> None:
+    for line in str(error).splitlines():
+        print(f"error: {line}", file=sys.stderr)
+    sys.exit(status)

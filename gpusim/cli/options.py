@@ -1,0 +1,22 @@
+"""Models the options that several commands share.
+Leaves out those of a single command."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+__all__ = ["Gpu", "Jobs", "Json", "Output", "Settings", "Target"]
+
+Target = Annotated[
+    str, typer.Argument(metavar="CONFIG|PROGRAM", help="Name or YAML file of a run, or name or .py file of a program.")
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Override a key: --set l2=warm --set num_stages=4."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+Gpu = Annotated[str, typer.Option("--gpu", metavar="GPU", help="Name or YAML file of a GPU.")]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes to use.")]
+Output = Annotated[str | None, typer.Option("--output", metavar="DIR", help="Where run directories go.")]

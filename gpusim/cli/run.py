@@ -1,0 +1,75 @@
+"""Models ``gpusim run``: simulate one configuration, print what a profiler would, leave a run directory.
+Leaves out the simulation (gpusim.experiments.run)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gpusim.cli.options import Json, Output, Settings
+from gpusim.cli.output import print_json, print_rows, progress_bar
+
+if TYPE_CHECKING:
+    from gpusim.experiments.config import Plan
+    from gpusim.experiments.run import Outcome
+
+__all__ = ["run", "simulate_with_bar"]
+
+
+def run(
+    target: Annotated[
+        str | None, typer.Argument(metavar="CONFIG|PROGRAM", help="A run or a program, by name or by file.")
+    ] = None,
+    settings: Settings = None,
+    json: Json = False,
+    output: Output = None,
+    listing: Annotated[bool, typer.Option("--list", help="List the runs and programs that have a name.")] = False,
+) -> None:
+    """Simulate a kernel and report on it.
+
+    Prints cycles, occupancy, bank conflicts, stalls and traffic; writes a directory with tables, a timeline and a report.
+    """
+    if listing:
+        return _print_listing(json)
+    if target is None:
+        raise typer.BadParameter("name a configuration or a program, or use --list", param_hint="CONFIG|PROGRAM")
+    from gpusim.cli.run_view import print_summary
+    from gpusim.experiments.config import load_plan
+    from gpusim.experiments.run import write_run
+
+    extra = [f"output={output}"] if output else []
+    outcome = simulate_with_bar(load_plan(target, [*(settings or []), *extra]))
+    directory = write_run(outcome)
+    if json:
+        print_json({**outcome.summary, "run_directory": str(directory)})
+    else:
+        print_summary(outcome, directory)
+
+
+def simulate_with_bar(plan: Plan) -> Outcome:
+    """Simulate with a progress bar on stderr."""
+    from gpusim.experiments.run import simulate_plan
+
+    sizes = " ".join(f"{key}={value}" for key, value in plan.problem.items())
+    with progress_bar(f"simulating {plan.name} on {plan.config.gpu} ({sizes})") as advance:
+        return simulate_plan(plan, workers=os.cpu_count() or 1, progress=advance)
+
+
+def _print_listing(json: bool) -> None:
+    from gpusim.dsl import program_names
+    from gpusim.experiments.config import list_configs
+
+    rows = [("run", name, first_comment(path)) for name, path in list_configs().items()]
+    rows += [("program", name, first_comment(path)) for name, path in program_names().items()]
+    if json:
+        return print_json([{"kind": kind, "name": name, "about": about} for kind, name, about in rows])
+    print_rows("gpusim run NAME", ["Kind", "Name", "About"], rows)
+
+
+def first_comment(path: Path) -> str:
+    """The first line of a YAML comment or of a module docstring."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return next((text for line in lines if (text := line.strip(' #"')) and text != "---"), "")

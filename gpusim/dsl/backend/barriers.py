@@ -1,0 +1,97 @@
+"""Models the choice among the six scoreboard barriers: who needs one, who is covered by a later one, who shares.
+Leaves out the waits (gpusim.dsl.backend.control), which are right whatever is chosen here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from gpusim.arch import Kind
+from gpusim.dsl.backend.instruction import IN_ORDER, Instruction, late_reads
+from gpusim.dsl.backend.uses import Dues, Edges
+from gpusim.program import NO_BARRIER
+
+__all__ = ["COMMIT_BARRIER", "NUM_BARRIERS", "BarrierFields", "assign_barriers"]
+
+NUM_BARRIERS = 6
+COMMIT_BARRIER = 0
+"""LDGDEPBAR counts cp.async groups on SB0, where DEPBAR.LE looks; nobody else uses it in a kernel that has groups."""
+
+
+@dataclass(frozen=True)
+class BarrierFields:
+    """Per row of a block: OP.write_barrier and OP.read_barrier."""
+
+    write: list[int]
+    read: list[int]
+
+
+@dataclass(frozen=True)
+class _Claim:
+    """A barrier in use until position ``due``, by instructions of one kind."""
+
+    barrier: int
+    due: int
+    kind: Kind
+
+
+def assign_barriers(codes: Sequence[Sequence[Instruction]], dues: Sequence[Dues], edges: Edges) -> list[BarrierFields]:
+    """Barriers of every block. The second round knows what is still in use when a loop comes round."""
+    has_groups = any(instruction.kind == Kind.commit for code in codes for instruction in code)
+    pool = tuple(barrier for barrier in range(NUM_BARRIERS) if not (has_groups and barrier == COMMIT_BARRIER))
+    leftover: dict[int, list[_Claim]] = {}
+    fields = {}
+    for _ in range(2):
+        for block, code in enumerate(codes):
+            carried = [claim for before, after in edges if after == block for claim in leftover.get(before, [])]
+            fields[block], leftover[block] = _assign(code, dues[block], pool, carried)
+    return [fields[block] for block in range(len(codes))]
+
+
+def _assign(code: Sequence[Instruction], dues: Dues, pool: tuple[int, ...],
+            claims: list[_Claim]) -> tuple[BarrierFields, list[_Claim]]:
+    write_due, read_due = _needs(code, dues)
+    fields = BarrierFields([NO_BARRIER] * len(code), [NO_BARRIER] * len(code))
+    for row, instruction in enumerate(code):
+        claims = [claim for claim in claims if claim.due > row]
+        for due, target in ((write_due[row], fields.write), (read_due[row], fields.read)):
+            if due is not None:
+                target[row] = _choose(pool, claims, due, instruction.kind)
+                claims.append(_Claim(target[row], due, instruction.kind))
+        if instruction.kind == Kind.commit:
+            fields.write[row] = COMMIT_BARRIER
+    return fields, [_Claim(c.barrier, c.due - len(code), c.kind) for c in claims if c.due >= len(code)]
+
+
+def _needs(code: Sequence[Instruction], dues: Dues) -> tuple[list[int | None], list[int | None]]:
+    """Dues of those that need a barrier of their own: no later one of the same in-order class is awaited as early."""
+    write_due: list[int | None] = [None] * len(code)
+    read_due: list[int | None] = [None] * len(code)
+    returned: dict[int, int] = {}  # by in-order class: due of the soonest awaited later result,
+    consumed: dict[int, int] = {}  # and of the soonest awaited later operands or result
+    for row in reversed(range(len(code))):
+        instruction, result, operands = code[row], dues.result[row], dues.operands[row]
+        order_class = IN_ORDER.get(instruction.kind, -1 - row)
+        if instruction.variable and result is not None and result < returned.get(order_class, result + 1):
+            write_due[row] = returned[order_class] = result
+            consumed[order_class] = min(result, consumed.get(order_class, result))
+        if late_reads(instruction) and operands is not None and operands < consumed.get(order_class, operands + 1):
+            read_due[row] = consumed[order_class] = operands
+    return write_due, read_due
+
+
+def _choose(pool: Sequence[int], claims: Sequence[_Claim], due: int, kind: Kind) -> int:
+    """The barrier that delays nobody: one already used by the same kind until then, else a free one, else the one
+    whose present users are awaited soonest after ``due`` (they are older, so done), else the last awaited one."""
+    same = [claim.barrier for claim in claims if claim.kind == kind and claim.due == due]
+    taken = {claim.barrier for claim in claims}
+    free = [barrier for barrier in pool if barrier not in taken]
+    return (same or free or [min(pool, key=lambda barrier: _harm(_first_due(claims, barrier), due))])[0]
+
+
+def _first_due(claims: Iterable[_Claim], barrier: int) -> int:
+    return min(claim.due for claim in claims if claim.barrier == barrier)
+
+
+def _harm(first_due: int, due: int) -> tuple[bool, int]:
+    return first_due < due, abs(first_due - due)

@@ -1,0 +1,120 @@
+"""Models the control fields ptxas writes: stall counts for fixed latencies and pipes, waits for scoreboard barriers.
+Leaves out the yield hint and register reuse flags, which gpusim.engine does not look at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from gpusim.arch import Kind
+from gpusim.dsl.backend.barriers import COMMIT_BARRIER, BarrierFields, assign_barriers
+from gpusim.dsl.backend.instruction import IN_ORDER, Instruction, late_reads
+from gpusim.dsl.backend.state import FlowState, Pending
+from gpusim.dsl.backend.uses import Dues, Edges, dues_of_blocks
+from gpusim.program import NO_BARRIER
+
+__all__ = ["MAX_STALL_CYCLES", "ControlFields", "control_fields"]
+
+MAX_STALL_CYCLES = 15
+"""Four bits in the encoding."""
+
+_SET_TO_WAIT_CYCLES = 2
+"""A barrier counts one cycle after the instruction that sets it, so a wait stands two cycles behind (as in every
+h200/sass listing)."""
+
+
+@dataclass
+class ControlFields:
+    """Control fields of one block, rows in scheduled order. ``gap_cycles[row]``: cycles from this instruction to the
+    next one, possibly more than one stall count holds."""
+
+    barriers: BarrierFields
+    wait_mask: list[int] = field(default_factory=list)
+    gap_cycles: list[int] = field(default_factory=list)
+
+
+@dataclass
+class _Block:
+    number: int
+    code: Sequence[Instruction]
+    dues: Dues
+    fields: ControlFields
+    entry: FlowState
+    entry_delay_cycles: int = 0
+
+
+def control_fields(codes: Sequence[Sequence[Instruction]], edges: Edges) -> list[ControlFields]:
+    """Fields that keep every register hazard apart on every way through ``edges``.
+
+    One block has one set of fields, as compiled code has, so its entry state joins those of all blocks that may precede
+    it, itself included; what its first instruction must wait goes into the stall count of the one before.
+    """
+    dues = dues_of_blocks(codes, edges)
+    barriers = assign_barriers(codes, dues, edges)
+    blocks = [_Block(i, code, dues[i], ControlFields(barriers[i]), FlowState()) for i, code in enumerate(codes)]
+    unsettled = set(range(len(blocks)))
+    while unsettled:
+        number = min(unsettled)
+        unsettled.remove(number)
+        leaving = _run(blocks[number])
+        unsettled |= {after for before, after in edges if before == number and blocks[after].entry.merge(leaving)}
+    for before, block in enumerate(blocks):
+        delays = [blocks[after].entry_delay_cycles for source, after in edges if source == before]
+        block.fields.gap_cycles[-1] += max(delays, default=0)
+    return [block.fields for block in blocks]
+
+
+def _run(block: _Block) -> FlowState:
+    """Fills in the fields for the block's entry state; the state one cycle after its last instruction."""
+    state = block.entry.moved(0)
+    fields = block.fields
+    fields.wait_mask, issue_cycles = [], [-1]
+    for row, instruction in enumerate(block.code):
+        mask = state.wait_mask(instruction.reads, instruction.writes, IN_ORDER.get(instruction.kind))
+        cycle = _issue_cycle(state, instruction, mask, issue_cycles[-1] + 1)
+        state.waited(mask)
+        _after_issue(state, block, row, cycle)
+        fields.wait_mask.append(mask)
+        issue_cycles.append(cycle)
+    block.entry_delay_cycles = issue_cycles[1]
+    issue_cycles.append(issue_cycles[-1] + 1)
+    fields.gap_cycles = [later - cycle for cycle, later in pairwise(issue_cycles[1:])]
+    return state.moved(issue_cycles[-1])
+
+
+def _issue_cycle(state: FlowState, instruction: Instruction, mask: int, earliest: int) -> int:
+    reads = [state.ready.get(unit, 0) for unit in instruction.reads]
+    writes = [state.ready.get(unit, 0) - instruction.latency_cycles + 1 for unit in instruction.writes]
+    waits = [at + _SET_TO_WAIT_CYCLES for barrier, at in state.set_at.items() if _watches(instruction, mask, barrier)]
+    return max([earliest, state.pipe_free.get(instruction.pipe, 0), *reads, *writes, *waits])
+
+
+def _watches(instruction: Instruction, mask: int, barrier: int) -> bool:
+    return bool(mask >> barrier & 1) or (instruction.kind == Kind.depbar and barrier == COMMIT_BARRIER)
+
+
+def _after_issue(state: FlowState, block: _Block, row: int, cycle: int) -> None:
+    instruction = block.code[row]
+    state.pipe_free[instruction.pipe] = cycle + instruction.interval_cycles
+    if not instruction.variable:
+        state.ready.update(dict.fromkeys(instruction.writes, cycle + instruction.latency_cycles))
+        return
+    _set_barriers(state, block, row, cycle)
+
+
+def _set_barriers(state: FlowState, block: _Block, row: int, cycle: int) -> None:
+    instruction, barriers = block.code[row], block.fields.barriers
+    write, read = barriers.write[row], barriers.read[row]
+    order_class = IN_ORDER.get(instruction.kind)
+    own_result = (write,) if write != NO_BARRIER else ()
+    own_operands = own_result + ((read,) if read != NO_BARRIER else ())
+    if block.dues.result[row] is not None:
+        units = frozenset(instruction.writes)
+        state.pending[block.number, row, True] = Pending(units, True, order_class, own_result)
+    if block.dues.operands[row] is not None:
+        units = frozenset(late_reads(instruction))
+        state.pending[block.number, row, False] = Pending(units, False, order_class, own_operands[::-1])
+    for barrier in {write, read} - {NO_BARRIER}:
+        state.set_at[barrier] = cycle
+        state.cover(order_class, barrier, results=barrier == write)

@@ -1,0 +1,122 @@
+"""Models the compiler behind the DSL: order inside blocks, control fields, register estimate, for all copies at once.
+Leaves out statements and addresses (gpusim.dsl); loops come unrolled, and the order of blocks stands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+
+from gpusim.arch import InstructionTable
+from gpusim.dsl.backend.block import Block, FinishedOps, block_signature
+from gpusim.dsl.backend.control import MAX_STALL_CYCLES, ControlFields, control_fields
+from gpusim.dsl.backend.graph import dependence_graph
+from gpusim.dsl.backend.instruction import decode
+from gpusim.dsl.backend.registers import estimate_registers
+from gpusim.dsl.backend.schedule import list_schedule
+from gpusim.dsl.backend.uses import Edges
+from gpusim.errors import UserError, did_you_mean
+from gpusim.program import OP, empty_ops
+
+__all__ = ["Schedule", "finish"]
+
+Schedule = Literal["source", "list"]
+
+NOP = "NOP"
+
+
+def finish(blocks: Sequence[Block], mnemonics: Sequence[str], table: InstructionTable, *,
+           schedule: Schedule = "list") -> FinishedOps:
+    """Schedules each distinct block once, sets control fields that hold on every way through the blocks, and lays the
+    copies out in execution order.
+
+    ``mnemonics[pc]`` names the instruction of an op. ``schedule="source"`` keeps the order of the statements. Raises
+    UserError for a mnemonic the GPU does not know or another word for the schedule.
+    """
+    if schedule not in ("source", "list"):
+        raise UserError("no such schedule", got=f"'{schedule}'", suggestion=did_you_mean(schedule, ("source", "list")))
+    blocks = [block for block in blocks if len(block.ops)]
+    distinct, which = _distinct(blocks)
+    codes = [decode(block.ops[: block.rows], mnemonics, table) for block in distinct]
+    orders = [_order(code, block, schedule) for code, block in zip(codes, distinct, strict=True)]
+    scheduled = [[code[row] for row in order] for code, order in zip(codes, orders, strict=True)]
+    edges = _edges(blocks, which)
+    layouts = [_Layout(order, fields, mnemonics) for order, fields in
+               zip(orders, control_fields(scheduled, edges), strict=True)]
+    parts = [layouts[number].lay_out(block) for number, block in zip(which, blocks, strict=True)]
+    ops = np.concatenate(parts) if parts else np.zeros(0, OP)
+    return FinishedOps(ops, estimate_registers(scheduled, edges), _with_nop(mnemonics, ops))
+
+
+def _distinct(blocks: Sequence[Block]) -> tuple[list[Block], list[int]]:
+    """One block of each signature, and which of them each block is."""
+    numbers: dict[bytes, int] = {}
+    distinct: list[Block] = []
+    which = []
+    for block in blocks:
+        number = numbers.setdefault(block_signature(block), len(distinct))
+        if number == len(distinct):
+            distinct.append(block)
+        which.append(number)
+    return distinct, which
+
+
+def _edges(blocks: Sequence[Block], which: Sequence[int]) -> Edges:
+    repeated = {(number, number) for number, block in zip(which, blocks, strict=True) if block.repeats > 1}
+    return frozenset(pairwise(which)) | repeated
+
+
+def _order(code: Sequence, block: Block, schedule: Schedule) -> list[int]:
+    if schedule == "source":
+        return list(range(len(code)))
+    return list_schedule(code, dependence_graph(code, block.keys))
+
+
+class _Layout:
+    """Rows of one finished copy: which source row stands where, and its control fields."""
+
+    def __init__(self, order: Sequence[int], fields: ControlFields, mnemonics: Sequence[str]) -> None:
+        self.template, self.is_nop = _template(fields, _nop_pc(mnemonics))
+        self.order = np.asarray(order, np.intp)
+
+    def lay_out(self, block: Block) -> np.ndarray:
+        """(repeats * rows of a finished copy,) OP rows."""
+        copies = np.tile(self.template, (block.repeats, 1))
+        gathered = block.ops.reshape(block.repeats, block.rows)[:, self.order]
+        for name in _SOURCE_FIELDS:
+            copies[name][:, ~self.is_nop] = gathered[name]
+        return copies.reshape(-1)
+
+
+_CONTROL_FIELDS = ("stall", "yield_", "wait_mask", "write_barrier", "read_barrier")
+_SOURCE_FIELDS = tuple(name for name in OP.names or () if name not in _CONTROL_FIELDS)
+
+
+def _template(fields: ControlFields, nop_pc: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of one copy with control fields only, NOPs where a gap exceeds one stall count; and which rows are NOPs."""
+    gaps = np.asarray(fields.gap_cycles)
+    extra = (gaps - 1) // MAX_STALL_CYCLES
+    start = np.cumsum(1 + extra) - 1 - extra
+    rows = empty_ops(int((1 + extra).sum()))
+    is_nop = np.ones(len(rows), bool)
+    is_nop[start] = False
+    rows["pc"] = nop_pc
+    rows["stall"] = MAX_STALL_CYCLES
+    rows["stall"][start + extra] = gaps - extra * MAX_STALL_CYCLES
+    rows["wait_mask"][start] = fields.wait_mask
+    rows["write_barrier"][start] = fields.barriers.write
+    rows["read_barrier"][start] = fields.barriers.read
+    return rows, is_nop
+
+
+def _nop_pc(mnemonics: Sequence[str]) -> int:
+    return list(mnemonics).index(NOP) if NOP in mnemonics else len(mnemonics)
+
+
+def _with_nop(mnemonics: Sequence[str], ops: np.ndarray) -> tuple[str, ...]:
+    used = len(ops) and int(ops["pc"].max()) >= len(mnemonics)
+    return (*mnemonics, NOP) if used else tuple(mnemonics)
+
+

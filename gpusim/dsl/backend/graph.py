@@ -1,0 +1,120 @@
+"""Models which instructions of a basic block must stay behind which: registers, memory, synchronisation, branches.
+Leaves out control fields and the order chosen (gpusim.dsl.backend.schedule)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from gpusim.arch import Kind
+from gpusim.dsl.backend.instruction import ASYNC_ORDER, FENCES, MEMORY, Instruction
+
+__all__ = ["Graph", "dependence_graph"]
+
+_WRITES_MEMORY = frozenset({Kind.shared_store, Kind.stmatrix, Kind.async_copy, Kind.global_store, Kind.atomic,
+                            Kind.bulk_copy})
+
+_SYNC_CYCLES = 2
+"""What one synchronisation or copy queues or counts, the next sees two cycles later, as with scoreboard barriers."""
+
+
+@dataclass
+class Graph:
+    """``after[row]``: {row that must issue later: least distance in cycles}; source order is a topological order."""
+
+    after: list[dict[int, int]] = field(default_factory=list)
+
+    def add(self, first: int | None, second: int, cycles: int) -> None:
+        if first is not None and first != second:
+            self.after[first][second] = max(cycles, self.after[first].get(second, 0))
+
+    def num_before(self) -> np.ndarray:
+        """(rows,) how many rows each one waits for."""
+        counts = np.zeros(len(self.after), np.int64)
+        for followers in self.after:
+            counts[list(followers)] += 1
+        return counts
+
+
+def dependence_graph(code: Sequence[Instruction], keys: np.ndarray) -> Graph:
+    """Order constraints among the rows of ``code``, given in source order; ``keys``: Block.memory_key."""
+    graph = Graph([{} for _ in code])
+    _registers(graph, code)
+    _memory_keys(graph, code, keys.tolist())
+    _synchronisation(graph, code)
+    _fences(graph, code)
+    return graph
+
+
+def _registers(graph: Graph, code: Sequence[Instruction]) -> None:
+    writer: dict[int, int] = {}
+    readers: dict[int, list[int]] = {}
+    for row, instruction in enumerate(code):
+        for unit in instruction.reads:
+            if unit in writer:
+                graph.add(writer[unit], row, code[writer[unit]].latency_cycles)
+            readers.setdefault(unit, []).append(row)
+        for unit in instruction.writes:
+            _overwrite(graph, code, row, writer.get(unit), readers.get(unit, ()))
+            writer[unit], readers[unit] = row, []
+
+
+def _overwrite(graph: Graph, code: Sequence[Instruction], row: int, writer: int | None, readers: Iterable[int]) -> None:
+    """Write after write: the later result must land later. Write after read: registers are read at issue or guarded by
+    a read barrier, so the order alone matters."""
+    if writer is not None:
+        graph.add(writer, row, max(1, code[writer].latency_cycles - code[row].latency_cycles + 1))
+    for reader in readers:
+        graph.add(reader, row, 1)
+
+
+def _memory_keys(graph: Graph, code: Sequence[Instruction], keys: Sequence[int]) -> None:
+    last_write: dict[int, int] = {}
+    reads_since: dict[int, list[int]] = {}
+    for row, (instruction, key) in enumerate(zip(code, keys, strict=True)):
+        if key < 0:
+            continue
+        graph.add(last_write.get(key), row, 1)
+        if instruction.kind in _WRITES_MEMORY:
+            for read in reads_since.pop(key, ()):
+                graph.add(read, row, 1)
+            last_write[key] = row
+        else:
+            reads_since.setdefault(key, []).append(row)
+
+
+def _synchronisation(graph: Graph, code: Sequence[Instruction]) -> None:
+    """Synchronising instructions form a chain. A commit closes over copies only; the others hold back all memory."""
+    last_sync: int | None = None
+    last_commit: int | None = None
+    since_sync: list[int] = []
+    copies: list[int] = []
+    for row, instruction in enumerate(code):
+        kind = instruction.kind
+        if kind in MEMORY:
+            graph.add(last_sync, row, 0 if last_sync is None else code[last_sync].latency_cycles)
+            since_sync.append(row)
+            if kind == Kind.async_copy:
+                graph.add(last_commit, row, 1)
+                copies.append(row)
+        elif kind in ASYNC_ORDER:
+            for earlier in (last_sync, last_commit, *(copies if kind == Kind.commit else since_sync)):
+                graph.add(earlier, row, _SYNC_CYCLES)
+            copies = []
+            if kind == Kind.commit:
+                last_commit = row
+            else:
+                last_sync, since_sync = row, []
+
+
+def _fences(graph: Graph, code: Sequence[Instruction]) -> None:
+    last = -1
+    for row, instruction in enumerate(code):
+        if instruction.kind in FENCES:
+            for earlier in range(max(last, 0), row):
+                graph.add(earlier, row, 1)
+            last = row
+        elif last >= 0:
+            graph.add(last, row, 1)

@@ -1,0 +1,114 @@
+"""Models the order ptxas chooses inside a basic block: a top-down list scheduler over issue cycles and pipes.
+Leaves out register pressure, and the regrouping ptxas does when registers run out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gpusim.arch import Kind, Pipe
+from gpusim.dsl.backend.graph import Graph
+from gpusim.dsl.backend.instruction import ASYNC_ORDER, FENCES, MEMORY, Instruction
+
+__all__ = ["list_schedule"]
+
+
+def list_schedule(code: Sequence[Instruction], graph: Graph) -> list[int]:
+    """Rows of ``code`` in issue order, a topological order of ``graph``.
+
+    Rules, fitted to the 20 loops of h200/kernel_loops.csv, none of them naming a kernel:
+    1. Tensor instructions keep their source order and issue as soon as the tensor pipe takes them.
+    2. While the next one waits for nothing but the pipe, one vector ALU instruction issues before it, besides whatever
+       memory and uniform instructions their pipes take. While it waits for operands, everything issues that can.
+    3. Among those, the one that can issue soonest; then the one with the longest path of latencies to the end of the
+       block (so fragment loads draw their address arithmetic forward); then source order.
+    4. Memory instructions without registers (the dead LDS ptxas writes before copies) stay in front of the next one
+       that has some.
+    """
+    order = _Scheduler(code, graph).run()
+    carried = _idle_rows(code)
+    idle = {row for rows in carried.values() for row in rows}
+    return [placed for row in order if row not in idle for placed in (*carried.get(row, ()), row)]
+
+
+def _idle_rows(code: Sequence[Instruction]) -> dict[int, list[int]]:
+    """Memory rows without registers, by the next memory row that has some."""
+    hosts: dict[int, list[int]] = {}
+    waiting: list[int] = []
+    for row, instruction in enumerate(code):
+        if instruction.kind in FENCES | ASYNC_ORDER:
+            waiting = []
+        elif instruction.kind in MEMORY and not (instruction.reads or instruction.writes):
+            waiting.append(row)
+        elif instruction.kind in MEMORY and waiting:
+            hosts[row], waiting = waiting, []
+    return hosts
+
+
+def _path_cycles(code: Sequence[Instruction], graph: Graph) -> list[int]:
+    """Per row, the longest path of latencies to the block's end; results nobody reads here are needed after it."""
+    path = [0] * len(code)
+    for row in reversed(range(len(code))):
+        alone = code[row].latency_cycles if code[row].writes else 1
+        path[row] = max([alone, *(cycles + path[later] for later, cycles in graph.after[row].items())])
+    return path
+
+
+class _Scheduler:
+    """Issue cycles so far; ``ready``: rows whose predecessors have all issued."""
+
+    def __init__(self, code: Sequence[Instruction], graph: Graph) -> None:
+        self.code, self.graph = code, graph
+        self.path = _path_cycles(code, graph)
+        self.blockers = graph.num_before().tolist()
+        self.ready = {row for row, blockers in enumerate(self.blockers) if not blockers}
+        self.earliest = [0] * len(code)
+        self.pipe_free = dict.fromkeys(Pipe, 0)
+        self.tensor_rows: Iterator[int] = (row for row, instruction in enumerate(code) if instruction.kind == Kind.mma)
+        self.next_tensor = next(self.tensor_rows, None)
+        self.slot_filled = False  # a vector ALU instruction has issued since the last tensor instruction
+        self.cycle = 0
+
+    def run(self) -> list[int]:
+        order = []
+        while self.ready:
+            row = self._choose()
+            self._issue(row)
+            order.append(row)
+        return order
+
+    def _choose(self) -> int:
+        tensor = self.next_tensor if self.next_tensor in self.ready else None
+        fillers = [row for row in self.ready if self.code[row].kind != Kind.mma]
+        if tensor is None:
+            return min(fillers, key=self._urgency)
+        start = self._start(tensor)
+        waits_for_pipe_only = self.earliest[tensor] <= max(self.cycle, self.pipe_free[Pipe.tensor])
+        if waits_for_pipe_only and self.slot_filled:
+            fillers = [row for row in fillers if not _is_vector_alu(self.code[row])]
+        best = min((row for row in fillers if self._start(row) < start), key=self._urgency, default=tensor)
+        return best if start > self.cycle else tensor
+
+    def _start(self, row: int) -> int:
+        return max(self.cycle, self.earliest[row], self.pipe_free[self.code[row].pipe])
+
+    def _urgency(self, row: int) -> tuple[int, int, int]:
+        return self._start(row), -self.path[row], row
+
+    def _issue(self, row: int) -> None:
+        instruction, at = self.code[row], self._start(row)
+        self.ready.remove(row)
+        self.pipe_free[instruction.pipe] = at + instruction.interval_cycles
+        self.cycle = at + 1
+        for later, cycles in self.graph.after[row].items():
+            self.earliest[later] = max(self.earliest[later], at + cycles)
+            self.blockers[later] -= 1
+            if not self.blockers[later]:
+                self.ready.add(later)
+        if instruction.kind == Kind.mma:
+            self.next_tensor, self.slot_filled = next(self.tensor_rows, None), False
+        elif _is_vector_alu(instruction):
+            self.slot_filled = True
+
+
+def _is_vector_alu(instruction: Instruction) -> bool:
+    return instruction.kind not in MEMORY and instruction.pipe != Pipe.uniform

@@ -1,0 +1,172 @@
+"""Models the verbs of a kernel: what ``ctx`` can do. Each verb is one timed statement of every warp of its role.
+Leaves out how a statement is lowered (gpusim.dsl.lowering) and what a kernel is (gpusim.dsl.kernel)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+from gpusim.arch import GpuSpec
+from gpusim.arch.atoms import CopyAtom, MmaAtom, copy_atom, mma_atom
+from gpusim.dsl.dtypes import DType, dtype_named
+from gpusim.dsl.launch import BlockCoordinate, Grid
+from gpusim.dsl.moves import Mover
+from gpusim.dsl.recorder import Recorder
+from gpusim.dsl.shared import SharedMemory
+from gpusim.dsl.statements import Clear, Convert, Instance, Mma, Spec, Sync
+from gpusim.dsl.tensors import Fragment, GmemTensor, SmemTensor, Tile
+from gpusim.dsl.tiled import TiledCopy, TiledMma
+from gpusim.errors import UserError, did_you_mean
+
+__all__ = ["Context"]
+
+PACK = {"f16": "F2FP.F16.F32.PACK_AB", "bf16": "F2FP.BF16.F32.PACK_AB"}
+ONCE = Instance()
+
+
+class Context:
+    """What a kernel sees of the CTA it is recorded for: launch, tensors, and the verbs of one warp role."""
+
+    def __init__(self, spec: GpuSpec, tensors: tuple[GmemTensor, ...], residues: tuple[int, ...]) -> None:
+        self.spec = spec
+        self.grid = Grid(tensors)
+        self.shared = SharedMemory(spec.sm.shared_bytes_per_cta_max)
+        self.roles: list[Recorder] = []
+        names = [tensor.name for tensor in tensors]
+        self.mover = Mover({name: row for row, name in enumerate(names)}, dict(zip(names, residues, strict=True)))
+        self._recorder: Recorder | None = None
+        self._supported: set[str] = set()
+
+    # launch and tensors
+
+    def launch(self, tiles: tuple[int, int], *, warps: int,
+               raster: str = "m") -> tuple[BlockCoordinate, BlockCoordinate]:
+        """One CTA of ``warps`` warps per tile; returns its symbolic (m, n) coordinates. ``raster`` runs fastest."""
+        self.grid.launch(tiles, warps, raster)
+        return BlockCoordinate(0), BlockCoordinate(1)
+
+    def local_tile(self, tensor: GmemTensor, tile: tuple[int, int], coord: tuple[object, object]) -> Tile:
+        """The CTA's tile(s) of a tensor: a block coordinate selects one along that mode, None keeps all of them."""
+        return self.grid.local_tile(tensor, tile, coord)
+
+    def smem(self, name: str, dtype: DType, shape: tuple[int, int, int], *, swizzle: str = "none") -> SmemTensor:
+        """A staged tile (rows, columns, stages) in shared memory; ``swizzle`` in bytes."""
+        return self.shared.allocate(name, dtype, shape, swizzle)
+
+    def fragment(self, mma: TiledMma, operand: str, *, buffers: int = 1) -> Fragment:
+        """Registers for a warp's share of operand "A", "B" (one k step) or "C", ``buffers`` times."""
+        if operand not in ("A", "B", "C"):
+            raise UserError("an MMA has the operands A, B and C", got=f"'{operand}'")
+        registers = mma.registers(operand)
+        atoms = mma.atoms[0] * mma.atoms[1] if operand == "C" else mma.atoms[operand == "B"]
+        dtype = {"A": mma.atom.dtype_a, "B": mma.atom.dtype_b, "C": mma.atom.dtype_c}[operand]
+        make = self._fragment_groups
+        return Fragment(f"r{operand}", dtype_named(dtype), operand, mma,
+                        tuple(make(mma, operand, atoms, registers) for _ in range(buffers)), registers)
+
+    def _fragment_groups(self, mma: TiledMma, operand: str, atoms: int, registers: int) -> tuple[int, ...]:
+        """Groups that one ldmatrix fills are neighbours."""
+        together = 1 if operand == "C" else min(atoms, max(1, 4 // registers))
+        starts: list[int] = []
+        while len(starts) < atoms:
+            first, _ = self.recorder.registers.vector(registers * together)
+            starts.extend(first + registers * n for n in range(together))
+        return tuple(starts)
+
+    # structure
+
+    @property
+    def recorder(self) -> Recorder:
+        """The role being recorded; all warps together when no role is open."""
+        if self._recorder is None:
+            self._recorder = Recorder("all", 0, self.grid.num_warps)
+            self.roles.append(self._recorder)
+        return self._recorder
+
+    @contextmanager
+    def role(self, name: str, *, warps: int) -> Iterator[Context]:
+        """Statements inside belong to the next ``warps`` warps of the CTA."""
+        first = sum(role.num_warps for role in self.roles)
+        if first + warps > self.grid.num_warps:
+            raise UserError("the roles of a CTA must fit into its warps",
+                            got=f"{first + warps} of {self.grid.num_warps}")
+        self._recorder = Recorder(name, first, warps)
+        self.roles.append(self._recorder)
+        yield self
+        self._recorder = None
+
+    def scope(self, name: str) -> AbstractContextManager[None]:
+        """Name a phase for reports."""
+        return self.recorder.scope(name)
+
+    def range(self, count: int, *, name: str = "loop") -> Iterator[int]:
+        """A loop of the kernel: unrolled into the table, its code is one body."""
+        return self.recorder.iterations(count, name)
+
+    # verbs
+
+    def copy(self, how: TiledCopy | CopyAtom, source: Tile | Fragment, destination: Tile | Fragment, *,
+             pred: bool | None = None) -> None:
+        """Move a tile: global to shared (cp.async), shared to a fragment (ldmatrix), a fragment to global (st).
+
+        ``pred``: a condition the compiled kernel evaluates at run time; False: the copy is issued and does nothing.
+        """
+        self._require(how.atom if isinstance(how, TiledCopy) else how)
+        if isinstance(how, TiledCopy) and isinstance(source, Tile) and isinstance(destination, Tile):
+            statement = self.mover.async_copy(self.recorder, how, source, destination, pred is not False)
+            self._add(*statement, predicated=pred is not None)
+        elif isinstance(how, CopyAtom) and isinstance(source, Tile) and isinstance(destination, Fragment):
+            self._add(*self.mover.ldmatrix(self.recorder, how, source, destination))
+        elif isinstance(how, CopyAtom) and isinstance(source, Fragment) and isinstance(destination, Tile):
+            self._add(*self.mover.store(self.recorder, how, source, destination))
+        else:
+            kinds = ", ".join(type(x).__name__ for x in (how, source, destination))
+            raise UserError("no copy between these", got=kinds,
+                            suggestion="tiled copy: tile to tile; copy atom: tile to fragment or fragment to tile")
+
+    def gemm(self, mma: TiledMma, accumulators: Fragment, a: Fragment, b: Fragment) -> None:
+        """accumulators += a * b for one k step, over n up and down in turns, so that the last b is used again."""
+        self._require(mma.atom)
+        columns = mma.atoms[1]
+        order = [(i, j if i % 2 == 0 else columns - 1 - j) for i in range(mma.atoms[0]) for j in range(columns)]
+        c, left, right = accumulators.groups, a.groups, b.groups
+        triples = tuple((c[i * columns + j], left[i], right[j]) for i, j in order)
+        widths = (accumulators.registers, a.registers, b.registers)
+        self._add(Mma(mma.atom.mnemonic, triples, widths))
+
+    def clear(self, fragment: Fragment) -> None:
+        self._add(Clear(fragment.groups, fragment.registers))
+
+    def convert(self, fragment: Fragment, dtype: DType) -> Fragment:
+        """A fragment of f32 accumulators rounded to a 16-bit type, two to a register."""
+        if dtype.name not in PACK or fragment.dtype.name != "f32":
+            raise UserError("accumulators convert from f32 to a 16-bit type", got=f"{fragment.dtype} to {dtype}",
+                            suggestion=did_you_mean(dtype.name, PACK))
+        packed = self.recorder.registers.vector
+        starts = tuple(packed(fragment.registers // 2)[0] for _ in fragment.groups)
+        pairs = tuple((to + n, low + 2 * n) for to, low in zip(starts, fragment.groups, strict=True)
+                      for n in range(fragment.registers // 2))
+        self._add(Convert(PACK[dtype.name], pairs))
+        return Fragment(fragment.name, dtype, fragment.operand, fragment.mma, (starts,), fragment.registers // 2)
+
+    def cp_async_commit_group(self) -> None:
+        self._add(Sync("LDGDEPBAR", ends_stage=True))
+
+    def cp_async_wait_group(self, pending: int) -> None:
+        """Wait until at most ``pending`` of this thread's committed groups are in flight."""
+        if pending < 0:
+            raise UserError("cp_async_wait_group takes the number of groups that may stay in flight", got=pending)
+        self._add(Sync("DEPBAR.LE"), Instance(operand=pending))
+
+    def sync_threads(self) -> None:
+        self._add(Sync("BAR.SYNC.DEFER_BLOCKING"))
+
+    def _require(self, atom: CopyAtom | MmaAtom) -> None:
+        """Refuse an atom that the GPU does not execute."""
+        if atom.name not in self._supported:
+            mma_atom(atom.name, self.spec) if isinstance(atom, MmaAtom) else copy_atom(atom.name, self.spec)
+            self._supported.add(atom.name)
+
+    def _add(self, spec: Spec, instance: Instance = ONCE, *, predicated: bool = False) -> None:
+        self.recorder.add(spec, sys._getframe(2).f_lineno, instance, predicated=predicated)

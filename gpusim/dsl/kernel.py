@@ -1,0 +1,162 @@
+"""Models a kernel as a recorded function: ``@kernel`` makes one, ``record`` turns it into a Program.
+Leaves out running it (gpusim.engine, gpusim.verify)."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpusim.arch import GpuSpec
+from gpusim.dsl.backend import FinishedOps, Schedule, finish
+from gpusim.dsl.context import Context
+from gpusim.dsl.lowering import StaticTable, fit_registers, lower_role
+from gpusim.dsl.recorder import Recorder
+from gpusim.dsl.tensors import LINE_BYTES, GmemTensor
+from gpusim.dsl.tiled import LANES
+from gpusim.errors import UserError, did_you_mean
+from gpusim.program import CtaClass, Launch, Program, RoleProgram, Static, TensorInfo
+from gpusim.program.access_builder import build_access_table
+
+__all__ = ["Kernel", "kernel"]
+
+
+class Kernel:
+    """A function ``f(ctx, *tensors, *, **parameters)`` whose body is recorded, once per class of CTAs."""
+
+    def __init__(self, function: Callable[..., None]) -> None:
+        self.function = function
+        self.name = function.__name__
+        self.file = inspect.getsourcefile(function) or ""
+        arguments = list(inspect.signature(function).parameters.values())[1:]
+        self.tensor_names = tuple(a.name for a in arguments if a.kind is not a.KEYWORD_ONLY)
+        self.parameters: dict[str, Any] = {a.name: a.default for a in arguments if a.kind is a.KEYWORD_ONLY}
+        self.__doc__ = function.__doc__
+
+    def record(self, spec: GpuSpec, *tensors: GmemTensor, schedule: Schedule = "list", flops: float = 0.0,
+               registers: int | None = None, **parameters: Any) -> Program:
+        """The Program of this kernel on ``tensors``. ``registers`` overrides the estimate per thread.
+
+        Raises UserError, naming file and line of the kernel, for an unknown parameter and for whatever the hardware
+        refuses: misaligned swizzles, tiles that warps do not divide, too much shared memory, too few stages.
+        """
+        chosen = self._parameters(parameters)
+        if len(tensors) != len(self.tensor_names):
+            raise UserError(f"kernel {self.name} takes the tensors {', '.join(self.tensor_names)}", place=self.file,
+                            got=len(tensors))
+        return _Recording(self, spec, tensors, chosen, schedule).program(flops, registers)
+
+    def _parameters(self, given: dict[str, Any]) -> dict[str, Any]:
+        for name, value in given.items():
+            if name not in self.parameters:
+                raise UserError(f"kernel {self.name} has no parameter '{name}'", place=self._place_of_definition(),
+                                suggestion=did_you_mean(name, self.parameters))
+            _require_kind(name, self.parameters[name], value, self._place_of_definition())
+        return {**self.parameters, **{name: _plain(value) for name, value in given.items()}}
+
+    def _place_of_definition(self) -> str:
+        return f"{Path(self.file).name}:{self.function.__code__.co_firstlineno}"
+
+    def run(self, context: Context, parameters: dict[str, Any]) -> None:
+        """Execute the body on a context; errors name the line of the kernel they came from."""
+        try:
+            self.function(context, *context.grid.tensors, **parameters)
+        except UserError as error:
+            place = f"{Path(self.file).name}:{self._line_of(error)}"
+            raise UserError(error.rule, place=f"{place}: {error.place}" if error.place else place, got=error.got,
+                            suggestion=error.suggestion) from error
+
+    def _line_of(self, error: UserError) -> int:
+        line, trace = self.function.__code__.co_firstlineno, error.__traceback__
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == self.function.__code__.co_filename:
+                line = trace.tb_lineno
+            trace = trace.tb_next
+        return line
+
+
+def _plain(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _require_kind(name: str, default: Any, value: Any, place: str) -> None:
+    """A parameter's value is of the same kind as its default, a tuple also of the same length."""
+    value = _plain(value)
+    alike = isinstance(value, type(default)) and not (isinstance(value, bool) and not isinstance(default, bool))
+    if alike and isinstance(default, tuple):
+        alike = len(value) == len(default) and all(isinstance(v, type(d)) for v, d in zip(value, default, strict=True))
+    if not alike and default is not None:
+        raise UserError(f"parameter '{name}' is a {type(default).__name__} such as {default!r}", place=place,
+                        got=repr(value))
+
+
+def kernel(function: Callable[..., None]) -> Kernel:
+    """Decorator: the function's positional arguments after ``ctx`` are tensors, its keyword arguments parameters."""
+    return Kernel(function)
+
+
+class _Recording:
+    """One call of Kernel.record."""
+
+    def __init__(self, kernel: Kernel, spec: GpuSpec, tensors: tuple[GmemTensor, ...], parameters: dict[str, Any],
+                 schedule: Schedule) -> None:
+        self.kernel, self.spec, self.tensors = kernel, spec, tensors
+        self.parameters, self.schedule = parameters, schedule
+        self.statics = StaticTable(kernel.file)
+        self.registers = 0  # per thread, by the most demanding role
+        self.notes: list[str] = []
+
+    def program(self, flops: float, registers: int | None) -> Program:
+        first = self._context((0,) * len(self.tensors))
+        addresses = first.grid.cta_addresses()
+        residues, cta_class = np.unique(addresses % LINE_BYTES, axis=0, return_inverse=True)
+        contexts = [first if not row.any() else self._context(tuple(row.tolist())) for row in residues]
+        classes = tuple(self._class(f"interior{number or ''}", context) for number, context in enumerate(contexts))
+        return Program(
+            name=self.kernel.name, statics=tuple(self.statics.rows), classes=classes,
+            launch=self._launch(first, registers), cta_class=cta_class.reshape(-1).astype(np.int32),
+            cta_bases=addresses - addresses % LINE_BYTES, cta_index=first.grid.cta_index(),
+            tensors=self._tensor_infos(first), flops=flops, parameters=dict(self.parameters), notes=tuple(self.notes))
+
+    def _context(self, residues: tuple[int, ...]) -> Context:
+        context = Context(self.spec, self.tensors, residues)
+        self.kernel.run(context, self.parameters)
+        if sum(role.num_warps for role in context.roles) != context.grid.num_warps:
+            raise UserError("the roles of a kernel must use all of its warps", place=self.kernel.name,
+                            got=f"{sum(r.num_warps for r in context.roles)} of {context.grid.num_warps}")
+        return context
+
+    def _class(self, name: str, context: Context) -> CtaClass:
+        return CtaClass(name, tuple(self._role(role, context) for role in context.roles))
+
+    def _role(self, role: Recorder, context: Context) -> RoleProgram:
+        numbers = {tensor.name: number for number, tensor in enumerate(context.shared.tensors)}
+        threads = context.grid.num_warps * LANES
+        lowered = lower_role(role.blocks, role.registers, self.statics, threads, self.spec.sm, numbers)
+        finished = self._finish(lowered.blocks)
+        needed = max(lowered.registers_needed, finished.register_estimate.registers)
+        self.registers = max(self.registers, fit_registers(needed, threads, self.spec.sm))
+        accesses = build_access_table(role.accesses, role.num_warps)
+        return RoleProgram(role.name, role.first_warp, role.num_warps, finished.ops, accesses)
+
+    def _finish(self, blocks: list[Any]) -> FinishedOps:
+        mnemonics = [static.mnemonic for static in self.statics.rows]
+        finished = finish(blocks, mnemonics, self.spec.instruction_table, schedule=self.schedule)
+        self.statics.rows.extend(Static(mnemonic) for mnemonic in finished.mnemonics[len(mnemonics):])
+        note = finished.register_estimate.note
+        if note and note not in self.notes:
+            self.notes.append(note)
+        return finished
+
+    def _launch(self, context: Context, registers: int | None) -> Launch:
+        return Launch(context.grid.grid, threads_per_cta=context.grid.num_warps * LANES,
+                      registers_per_thread=registers or self.registers,
+                      shared_bytes=context.shared.used_bytes)
+
+    def _tensor_infos(self, context: Context) -> tuple[TensorInfo, ...]:
+        return tuple(
+            TensorInfo(t.name, t.dtype.name, t.shape, t.strides, base, t.size_bytes, t.name in context.mover.outputs)
+            for t, base in zip(self.tensors, context.grid.addresses(), strict=True))

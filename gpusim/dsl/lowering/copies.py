@@ -1,0 +1,155 @@
+"""Models how cp.async statements become instructions: shared-memory and global addresses, guards, LDGSTS.
+Leaves out which lanes address what (gpusim.dsl.partition); counts are those of gpusim.dsl.lowering.rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from gpusim.dsl.lowering.emitter import Emitter
+from gpusim.dsl.registers import Group
+from gpusim.dsl.statements import AsyncCopy
+
+__all__ = ["LoopCopies", "dead_loads", "emit_loop_copy", "scaled_pointer", "swizzled", "wide_product",
+           "write_key"]
+
+SWIZZLE_OPS = {"": (), "row": ("LOP3.LUT",), "shifted": ("SHF.R.U32.HI", "LOP3.LUT")}
+"""Instructions that put an XOR into the column of a place."""
+DEAD_LOADS = 3
+
+
+@dataclass(frozen=True)
+class Place:
+    """Registers of a (row, column); the column has 64 bits where pointers are made of it."""
+
+    row: Group
+    column: Group
+
+
+@dataclass
+class LoopCopies:
+    """What the copies of one loop share between iterations and between statements of one iteration."""
+
+    resident: bool
+    write_stage: Group
+    counter: Group
+    stage_term: Group = (0, 0)
+    pointers: dict[tuple[str, int], Group] = field(default_factory=dict)  # (tensor, piece): kept across iterations
+    places: dict[tuple[int, int], Place] = field(default_factory=dict)  # (coordinates, piece): kept as well
+    shared: dict[tuple[int, int, int], Group] = field(default_factory=dict)  # (coordinates, stage bytes, piece)
+    columns: dict[tuple[int, int], Group] = field(default_factory=dict)  # (coordinates, piece)
+    pitch: Group = (0, 0)
+
+    def begin_iteration(self) -> None:
+        self.shared.clear()
+        self.columns.clear()
+        self.pitch = self.stage_term = (0, 0)
+
+
+def write_key(tensor_number: int) -> int:
+    """Memory key of asynchronous writes to a shared tensor. They get a key apart from its reads: a read of the same
+    bytes between the same two barriers would be a race that no instruction order cures."""
+    return 2 * tensor_number + 1
+
+
+def dead_loads(emit: Emitter) -> None:
+    """ptxas puts these in front of a block's first LDGSTS; the guard is never true."""
+    saved, emit.guard = emit.guard, None
+    for _ in range(DEAD_LOADS):
+        emit.op("LDS", active=False)
+    emit.guard = saved
+
+
+def emit_loop_copy(emit: Emitter, copy: AsyncCopy, state: LoopCopies, key: int) -> None:
+    """One statement in a loop: addresses for its pieces, its LDGSTS, and the advance of resident pointers."""
+    if not state.shared:
+        _begin(emit, state)
+    addresses = [_shared_address(emit, copy, state, piece) for piece in range(copy.count)]
+    pointers = [_pointer(emit, copy, state, piece) for piece in range(copy.count)]
+    for piece, (address, pointer) in enumerate(zip(addresses, pointers, strict=True)):
+        emit.op(copy.mnemonic, address, pointer, piece=piece, memory_key=key)
+    if state.resident:
+        _advance(emit, pointers)
+
+
+def _begin(emit: Emitter, state: LoopCopies) -> None:
+    dead_loads(emit)
+    if not state.resident:
+        state.stage_term = emit.new("IMAD.SHL.U32", state.write_stage)
+        state.pitch = emit.new("LDC")
+        state.columns[-1, 0] = emit.chain(("LEA", "SHF.R.S32.HI"), state.counter)
+
+
+def _shared_address(emit: Emitter, copy: AsyncCopy, state: LoopCopies, piece: int) -> Group:
+    place = (copy.coordinates, copy.stage_bytes, piece)
+    if place not in state.shared:
+        known = _place(emit, copy, state, piece)
+        column = (known.column[0], 1)
+        if state.resident:
+            row = emit.new("IMAD", state.write_stage, known.row)
+            state.shared[place] = emit.new("LEA", emit.new("IMAD.U32", row, column))
+        else:
+            column = swizzled(emit, copy.xor, emit.new("IMAD.SHL.U32", column) if copy.xor else column)
+            row = emit.new("IMAD", known.row, state.stage_term)
+            state.shared[place] = emit.new("LEA", emit.new("IMAD.IADD", column, row))
+    return state.shared[place]
+
+
+def _place(emit: Emitter, copy: AsyncCopy, state: LoopCopies, piece: int) -> Place:
+    name = (copy.coordinates, piece)
+    if name not in state.places:
+        state.places[name] = Place(emit.registers.vector(), emit.registers.vector(1 if state.resident else 2))
+    return state.places[name]
+
+
+def _pointer(emit: Emitter, copy: AsyncCopy, state: LoopCopies, piece: int) -> Group:
+    if state.resident:
+        name = (copy.source, piece)
+        if name not in state.pointers:
+            state.pointers[name] = emit.registers.vector(2)
+        return state.pointers[name]
+    column = _column(emit, copy, state, piece)
+    row = emit.new("VIADD", _place(emit, copy, state, piece).row)
+    offset = emit.wide("IMAD.WIDE", row, state.pitch, column)
+    return scaled_pointer(emit, offset)
+
+
+def _column(emit: Emitter, copy: AsyncCopy, state: LoopCopies, piece: int) -> Group:
+    """64-bit column + k of a place, shared by the tensors."""
+    name = (copy.coordinates, piece)
+    if name not in state.columns:
+        pair, start = emit.registers.vector(2), _place(emit, copy, state, piece).column[0]
+        low, high = ((register, 1) for register in range(start, start + 2))
+        emit.op("IADD3", low, state.columns[-1, 0], dst=(pair[0], 1))
+        emit.op("IMAD.X", high, (pair[0], 1), dst=(pair[0] + 1, 1))
+        state.columns[name] = pair
+    return state.columns[name]
+
+
+def scaled_pointer(emit: Emitter, offset: Group) -> Group:
+    """base + 2 * offset in 64 bits."""
+    pair = emit.registers.vector(2)
+    emit.op("LEA", (offset[0], 1), dst=(pair[0], 1))
+    emit.op("LEA.HI.X", offset, (pair[0], 1), dst=(pair[0] + 1, 1))
+    return pair
+
+
+def _advance(emit: Emitter, pointers: list[Group]) -> None:
+    saved, emit.guard = emit.guard, None
+    for low, _ in pointers:
+        emit.op("IADD3", (low, 1), dst=(low, 1))
+        emit.op("IMAD.X", (low + 1, 1), (low, 1), dst=(low + 1, 1))
+    emit.guard = saved
+
+
+def wide_product(emit: Emitter, place: Group) -> Group:
+    """(block + row) * pitch + column: a 64 x 64-bit product."""
+    row = emit.new("IMAD", place)
+    high = emit.new("IMAD", emit.chain(("SHF.R.S32.HI", "IMAD"), row), row)
+    offset = emit.wide("IMAD.WIDE.U32", row, place)
+    emit.op("IMAD.IADD", (offset[0] + 1, 1), high, dst=(offset[0] + 1, 1))
+    return offset
+
+
+def swizzled(emit: Emitter, xor: str, place: Group) -> Group:
+    """A place with the XOR put into its column."""
+    return emit.chain(SWIZZLE_OPS[xor], place)

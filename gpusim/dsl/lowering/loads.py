@@ -1,0 +1,102 @@
+"""Models how ldmatrix statements become instructions: shared-memory addresses by kind of XOR, LDSM.
+Leaves out which lanes address what (gpusim.dsl.partition); counts are those of gpusim.dsl.lowering.rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from gpusim.dsl.lowering.emitter import Emitter
+from gpusim.dsl.registers import Group
+from gpusim.dsl.statements import LoadMatrix
+
+__all__ = ["LoopLoads", "emit_loop_load", "emit_prologue_load", "read_key"]
+
+
+@dataclass
+class LoopLoads:
+    """What the ldmatrix of one loop share."""
+
+    read_stage: Group
+    stage_term: Group = (0, 0)  # stage x bytes of a stage, where the tensors share it
+    bases: dict[str, Group] = field(default_factory=dict)  # per tensor: lane part + stage part
+    addresses: dict[str, Group] = field(default_factory=dict)  # per tensor without XOR: the finished address
+    rows: dict[tuple[str, int], Group] = field(default_factory=dict)  # per tensor and row block
+    lanes: dict[tuple[str, int], Group] = field(default_factory=dict)  # loop invariants: lane part, XOR per row block
+
+    def new_stage(self) -> None:
+        self.stage_term = (0, 0)
+        self.bases.clear()
+        self.addresses.clear()
+        self.rows.clear()
+
+
+def read_key(tensor_number: int) -> int:
+    """Memory key of reads and ordinary writes of a shared tensor."""
+    return 2 * tensor_number
+
+
+def emit_loop_load(emit: Emitter, load: LoadMatrix, state: LoopLoads, key: int) -> None:
+    """One statement in a loop: what addresses it needs, then its LDSM."""
+    addresses = {"": _plain, "row": _per_column, "shifted": _per_load}[load.xor](emit, load, state)
+    for piece, (register, address) in enumerate(zip(load.registers, addresses, strict=True)):
+        emit.op(load.mnemonic, address, dst=(register, load.width), piece=piece, memory_key=key)
+
+
+def _plain(emit: Emitter, load: LoadMatrix, state: LoopLoads) -> list[Group]:
+    if load.source not in state.addresses:
+        lane = _lane(emit, load, state, 0)
+        if len(load.registers) == 1:
+            base = emit.new("IMAD", state.read_stage, lane)
+        else:
+            base = emit.new("IMAD.IADD", emit.new("LOP3.LUT", _stage_term(emit, state), lane))
+        state.addresses[load.source] = emit.new("LEA", base)
+    return [state.addresses[load.source]] * len(load.registers)
+
+
+def _stage_term(emit: Emitter, state: LoopLoads) -> Group:
+    if not state.stage_term[1]:
+        state.stage_term = emit.new("IMAD.SHL.U32", state.read_stage)
+    return state.stage_term
+
+
+def _lane(emit: Emitter, load: LoadMatrix, state: LoopLoads, number: int) -> Group:
+    name = (load.source, number)
+    if name not in state.lanes:
+        state.lanes[name] = emit.registers.vector()
+    return state.lanes[name]
+
+
+def _base(emit: Emitter, load: LoadMatrix, state: LoopLoads) -> Group:
+    if load.source not in state.bases:
+        state.bases[load.source] = emit.new("IMAD", state.read_stage, _lane(emit, load, state, 0))
+    return state.bases[load.source]
+
+
+def _per_column(emit: Emitter, load: LoadMatrix, state: LoopLoads) -> list[Group]:
+    base = _base(emit, load, state)
+    column = emit.new("IMAD.IADD", base, _lane(emit, load, state, 1 + load.part))
+    return [emit.new("LEA", column)] * len(load.registers)
+
+
+def _per_load(emit: Emitter, load: LoadMatrix, state: LoopLoads) -> list[Group]:
+    base, addresses = _base(emit, load, state), []
+    for block in range(len(load.registers)):
+        name = (load.source, block)
+        if name not in state.rows:
+            state.rows[name] = emit.new("VIADD", base) if block else base
+        xor = _lane(emit, load, state, 1 + load.part * len(load.registers) + block)
+        addresses.append(emit.new("LEA", emit.new("IMAD", state.rows[name], xor)))
+    return addresses
+
+
+LANE_OPS = ("LOP3.LUT", "SHF.R.U32.HI", "LOP3.LUT", "IMAD.SHL.U32", "LOP3.LUT", "LOP3.LUT", "LOP3.LUT", "IMAD", "LEA")
+"""Lane and warp number to the address of a fragment's first row."""
+
+
+def emit_prologue_load(emit: Emitter, load: LoadMatrix, thread: Group, key: int) -> None:
+    """One statement outside a loop: its addresses from threadIdx."""
+    address = emit.chain(LANE_OPS, thread)
+    own_address = load.xor == "shifted"
+    for piece, register in enumerate(load.registers):
+        own = emit.chain(("SHF.R.U32.HI", "LOP3.LUT", "LEA"), address) if own_address else address
+        emit.op(load.mnemonic, own, dst=(register, load.width), piece=piece, memory_key=key)

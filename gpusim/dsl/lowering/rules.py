@@ -1,0 +1,100 @@
+"""Models what a compiler adds to the statements of a kernel: the rules, and the decisions that depend on a whole role.
+Leaves out the instructions themselves (the modules beside this one) and their schedule (gpusim.dsl.backend).
+
+The rules are read from ptxas' output for gpusim/data/hardware/h200/src/gemm.cu (sm_90a, CUDA 13.0). Numbers are
+instructions per warp; a *piece* is one cp.async of a thread, a *place* its (row, column) in the tile, shared by the
+copies of two tensors that are cut in the same way.
+
+In a loop over k:
+
+| what | instructions |
+| --- | --- |
+| trip counter, its test, the branch | 3; 2 more for the predicate when a copy is guarded |
+| stage counter that wraps round | 3 for the stage written, 3 for the stage read |
+| dead loads `@!PT LDS RZ, [RZ]` before the first LDGSTS | 3 |
+| copies, pointers in registers | per piece 2 (64-bit add); per place 3 (shared-memory address) |
+| copies, pointers recomputed | 4; per piece 4 (row, row x pitch + column, LEA, LEA.HI.X); per place 2 (column + k) |
+| | and 3 (shared-memory address), under an XOR of the row number 2 more, of its high bits 3 more |
+| ldmatrix, no XOR | per stage 1, per operand 3: one address, row and column blocks go into the immediate |
+| ldmatrix, XOR of the row number | per operand 1, per column block 2: row blocks go into the immediate |
+| ldmatrix, XOR of its high bits | per operand 1, per row block after the first 1, per ldmatrix 2: an address for each |
+
+Outside:
+
+| what | instructions |
+| --- | --- |
+| copies, all from threadIdx and blockIdx | per stage 10, per place 12 (under an XOR 1 or 2 more), per piece 8 |
+| at most two guarded pieces a stage | once: per place 9, per piece 2; per stage 7, in it per piece 2: predicated |
+| invariants before a loop | per place 10; per piece 10 (pointers in registers); per ldmatrix of its own address 3 |
+| accumulators | CS2R, two registers at a time |
+| epilogue | 18; row pointers: the first two 4 each, every further one 1 (IMAD.WIDE); F2FP and STG |
+
+What they miss (instructions of a loop body, 120 kernels of that source compiled for the comparison): within 10 % except
+where registers run out at 512 threads or a warp tile of 64 x 128, because ptxas then recomputes and spills more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gpusim.arch.spec import Sm
+from gpusim.dsl.statements import AsyncCopy, BasicBlock, LoadMatrix, Mma, Spec
+
+__all__ = ["AddressPlan", "fit_registers", "plan_addresses"]
+
+SCRATCH_REGISTERS = 16
+"""Counters, lane constants and temporaries of a main loop beside what is counted one by one."""
+CTAS_AIMED_AT = 2
+"""Per SM: pointers stay in registers only where so many CTAs still fit."""
+SQUEEZE = 0.08
+"""ptxas saves up to this share of the registers where that lets one more CTA onto the SM."""
+
+
+@dataclass(frozen=True)
+class AddressPlan:
+    """``resident``: the global pointers of a loop's copies stay in registers and are advanced; ``registers_needed`` per
+    thread for that, which is also the best estimate of what the compiled loop takes."""
+
+    resident: bool
+    registers_needed: int
+
+
+def plan_addresses(body: BasicBlock, threads: int, sm: Sm) -> AddressPlan:
+    """Whether the pointers of a loop body fit beside fragments and accumulators.
+
+    Needed: fragments and accumulators, four registers per piece (pointer and shared-memory address in flight), two per
+    place, one per ldmatrix with an address of its own, and SCRATCH_REGISTERS. Within 8 registers of what ptxas reports
+    for 58 of the 60 kernels in gemm.cu, and the number of CTAs per SM that follows is right for all of them.
+    """
+    specs = [statement.spec for statement in body.statements]
+    copies = [spec for spec in specs if isinstance(spec, AsyncCopy)]
+    places = {(copy.coordinates, copy.stage_bytes): copy.count for copy in copies}
+    own = sum(len(spec.registers) for spec in specs if isinstance(spec, LoadMatrix) and spec.xor == "shifted")
+    addresses = 4 * sum(copy.count for copy in copies) + 2 * sum(places.values()) + own
+    needed = _fragment_registers(specs) + addresses + SCRATCH_REGISTERS
+    return AddressPlan(needed <= _registers_for(CTAS_AIMED_AT, threads, sm), needed)
+
+
+def _fragment_registers(specs: Sequence[Spec]) -> int:
+    """Registers of all operands of a body's MMAs."""
+    groups = {(start, width) for spec in specs if isinstance(spec, Mma)
+              for triple in spec.triples for start, width in zip(triple, spec.c_a_b_widths, strict=True)}
+    return sum(width for _, width in groups)
+
+
+def _registers_for(ctas: int, threads: int, sm: Sm) -> int:
+    """The most registers per thread with which ``ctas`` CTAs fit into the register file of an SM."""
+    unit = sm.register_allocation_unit // sm.threads_per_warp
+    return min(sm.max_registers_per_thread, sm.registers // (ctas * threads) // unit * unit)
+
+
+def fit_registers(needed: int, threads: int, sm: Sm) -> int:
+    """Registers per thread of a launch whose code needs ``needed``: at most what one CTA can have, and fewer where
+    SQUEEZE buys another CTA."""
+    needed = min(needed + needed % 2, _registers_for(1, threads, sm))
+    ctas = 1
+    while _registers_for(ctas + 1, threads, sm) >= needed:
+        ctas += 1
+    next_step = _registers_for(ctas + 1, threads, sm)
+    return next_step if needed <= next_step * (1 + SQUEEZE) else needed

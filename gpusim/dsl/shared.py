@@ -1,0 +1,52 @@
+"""Models the shared memory of a CTA: an allocation per staged tensor, one after another, within the GPU's limit.
+Leaves out banks (gpusim.memory) and the driver's reservation (gpusim.arch.occupancy)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from gpusim.cute import Swizzle
+from gpusim.cute.presets import smem_swizzle
+from gpusim.dsl.dtypes import DType
+from gpusim.dsl.tensors import SmemTensor
+from gpusim.errors import UserError
+
+__all__ = ["SharedMemory"]
+
+NO_SWIZZLE = Swizzle(0, 0, 0)
+
+
+@dataclass
+class SharedMemory:
+    """Allocations so far, in bytes from the CTA's shared-memory base."""
+
+    limit_bytes: int
+    tensors: list[SmemTensor] = field(default_factory=list)
+
+    @property
+    def used_bytes(self) -> int:
+        return max((tensor.base_address + tensor.size_bytes for tensor in self.tensors), default=0)
+
+    def allocate(self, name: str, dtype: DType, shape: tuple[int, int, int], swizzle: str) -> SmemTensor:
+        """A tensor (rows, columns, stages). Raises UserError for a taken name, stages < 2, an over-full memory."""
+        if any(tensor.name == name for tensor in self.tensors):
+            raise UserError("a shared tensor needs a name of its own", got=f"'{name}'")
+        if len(shape) != 3 or min(shape) < 1:
+            raise UserError(f"shared tensor {name} has the shape (rows, columns, stages)", got=shape)
+        if shape[2] < 2:
+            raise UserError(f"a pipelined tensor needs at least 2 stages, one to fill and one to read ({name})",
+                            got=shape[2], suggestion="num_stages=2 or more")
+        row_bytes = shape[1] * dtype.bytes
+        spelled = smem_swizzle(swizzle, row_bytes)
+        tensor = SmemTensor(name, dtype, shape, row_bytes + spelled.pad_bytes, spelled.swizzle or NO_SWIZZLE, 0)
+        return self._place(tensor)
+
+    def _place(self, tensor: SmemTensor) -> SmemTensor:
+        base = -(-self.used_bytes // tensor.period_bytes) * tensor.period_bytes
+        placed = SmemTensor(tensor.name, tensor.dtype, tensor.shape, tensor.row_bytes, tensor.swizzle, base)
+        self.tensors.append(placed)
+        if self.used_bytes > self.limit_bytes:
+            parts = " + ".join(f"{t.name} {t.size_bytes}" for t in self.tensors)
+            raise UserError(f"shared memory of a CTA is limited to {self.limit_bytes} bytes",
+                            got=f"{self.used_bytes} ({parts})", suggestion="fewer stages or a smaller tile")
+        return placed

@@ -1,0 +1,111 @@
+"""Models what a line of a kernel asks of a warp: statements, their instances in an unrolled loop, blocks of them.
+Leaves out the instructions they become (gpusim.dsl.lowering)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+__all__ = ["AsyncCopy", "BasicBlock", "Clear", "Convert", "Instance", "LoadMatrix", "Mma", "Statement", "Store", "Sync"]
+
+
+@dataclass(frozen=True)
+class AsyncCopy:
+    """cp.async of ``count`` pieces per thread. ``coordinates`` names the (thread, piece) -> element map: copies with
+    equal coordinates share the arithmetic on them, equal ``stage_bytes`` the shared-memory address as well."""
+
+    mnemonic: str
+    source: str
+    destination: str
+    count: int
+    coordinates: int
+    stage_bytes: int
+    xor: str  # "", "row" (of the row number), "shifted" (of higher bits of the row number)
+
+
+@dataclass(frozen=True)
+class LoadMatrix:
+    """ldmatrix into register groups; ``part`` numbers the column block, ``new_stage``: the first from its stage."""
+
+    mnemonic: str
+    source: str
+    registers: tuple[int, ...]
+    width: int
+    part: int
+    new_stage: bool
+    xor: str  # "", "row" (one address serves all rows), "shifted" (one address per row block)
+
+
+@dataclass(frozen=True)
+class Mma:
+    """One warp-level MMA per (accumulator, a, b) triple of register groups, in issue order."""
+
+    mnemonic: str
+    triples: tuple[tuple[int, int, int], ...]
+    c_a_b_widths: tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Clear:
+    registers: tuple[int, ...]
+    width: int
+
+
+@dataclass(frozen=True)
+class Convert:
+    """Pairs of accumulators packed into 16-bit halves: (destination, low source)."""
+
+    mnemonic: str
+    pairs: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Store:
+    """Global stores of one register each; ``rows`` numbers the tensor row pointer each one uses."""
+
+    mnemonic: str
+    tensor: str
+    registers: tuple[int, ...]
+    rows: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Sync:
+    """commit, wait, barrier: one instruction without registers."""
+
+    mnemonic: str
+    ends_stage: bool = False  # a commit: what follows belongs to another stage
+
+
+Spec = AsyncCopy | LoadMatrix | Mma | Clear | Convert | Store | Sync
+
+
+@dataclass(frozen=True)
+class Statement:
+    spec: Spec
+    line: int
+    predicated: bool = False
+
+
+@dataclass(frozen=True)
+class Instance:
+    """What differs between two executions of a statement."""
+
+    access: int = -1  # first of the statement's consecutive rows of the access table
+    shared_offset: int = 0
+    global_offset: int = 0
+    active: bool = True
+    operand: int = 0
+
+
+@dataclass
+class BasicBlock:
+    """Statements between two edges of the control flow; ``loop`` numbers the loop whose body it is, -1: none."""
+
+    scope: str
+    loop: int = -1
+    statements: list[Statement] = field(default_factory=list)
+    instances: list[Instance] = field(default_factory=list)
+
+    @property
+    def key(self) -> tuple[str, int, tuple[Statement, ...]]:
+        return self.scope, self.loop, tuple(self.statements)

@@ -1,0 +1,140 @@
+"""Models time: SimPy processes for the clock, the groups of SMs and the memory, in conservative windows.
+Leaves out what happens inside a window (gpusim.engine.scheduler, gpusim.engine.memory)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from dataclasses import dataclass
+
+import numpy as np
+import simpy
+
+from gpusim.engine.blocks import BlockScheduler
+from gpusim.engine.deadlock import describe_deadlock
+from gpusim.engine.image import ProgramImage
+from gpusim.engine.machine import Machine
+from gpusim.engine.memory import MemoryState, serve
+from gpusim.engine.scheduler import advance_group
+from gpusim.engine.state import COMPLETION, NEVER, REQUEST_RECORD, SmState, Window
+
+__all__ = ["Group", "Host"]
+
+
+@dataclass
+class Group:
+    """The SMs [first, last): one compiled call advances them all."""
+
+    first: int
+    last: int
+    window: Window
+
+
+@dataclass
+class Host:
+    """Windows of at most ``window_cycles``: no answer of memory and no new CTA can fall into the one that runs.
+
+    In every window each group advances alone and posts its requests; then the memory serves them all, sorted by
+    (time, SM, sequence). Neither the window's length nor the number of workers can change a result.
+    """
+
+    machine: Machine
+    image: ProgramImage
+    state: SmState
+    memory: MemoryState
+    blocks: BlockScheduler
+    groups: list[Group]
+    record: np.ndarray  # (3,) i8: SM, first and last cycle to record
+    window_cycles: int
+    workers: int = 1
+    progress: Callable[[float], None] | None = None
+    name_of: Callable[[int], str] = str
+    cycle_limit: int = NEVER
+
+    def run(self) -> int:
+        """Simulate to the end; returns the cycle in which the last CTA ended. Raises SimulatedFailure on deadlock."""
+        self._pending = np.zeros(0, COMPLETION)
+        self._served = np.zeros(0, COMPLETION)
+        environment = simpy.Environment()
+        with ThreadPoolExecutor(self.workers) if self.workers > 1 else nullcontext() as pool:
+            self._pool = pool
+            environment.run(environment.process(self._clock(environment)))
+        return int(self.blocks.end.max())
+
+    def _clock(self, environment: simpy.Environment) -> Generator[simpy.Event, None, None]:
+        """The next window starts with the next thing that can happen; what is idle is skipped."""
+        while not self.blocks.finished:
+            start = self._next_event()
+            if start >= NEVER:
+                raise describe_deadlock(self.state, self.image, environment.now, self.name_of)
+            if start > environment.now:
+                yield environment.timeout(start - environment.now)
+            end = start + self.window_cycles
+            self.blocks.place(end)
+            done, done_first = self._completions_before(end)
+            advances = [environment.process(self._advance(environment, group, done, done_first, end))
+                        for group in self.groups]
+            yield environment.all_of(advances)
+            yield environment.process(self._serve(environment))
+            self._retire()
+
+    def _next_event(self) -> int:
+        candidates = [int(self.state.next_issue.min())]
+        if len(self._pending):
+            candidates.append(int(self._pending["time"].min()))
+        if self.blocks.next_start is not None:
+            candidates.append(self.blocks.next_start)
+        return min(candidates)
+
+    def _advance(
+        self, environment: simpy.Environment, group: Group, done: np.ndarray, done_first: np.ndarray, end: int
+    ) -> Generator[simpy.Event, None, None]:
+        """One group of SMs in one window; with several workers the groups of a window run side by side."""
+        if self._upcoming(group) >= end and done_first[group.first] == done_first[group.last]:
+            return
+        arguments = (self.state, self.machine, self.image.ops, self.image.accesses, self.image.cta_bases,
+                     group.window, self.record, group.first, group.last, done, done_first, end)
+        if self._pool is None:
+            advance_group(*arguments)
+            return
+        call = self._pool.submit(advance_group, *arguments)
+        yield environment.timeout(0)
+        call.result()
+
+    def _upcoming(self, group: Group) -> int:
+        return int(self.state.next_issue[group.first : group.last].min())
+
+    def _completions_before(self, end: int) -> tuple[np.ndarray, np.ndarray]:
+        due = self._pending["time"] < end
+        done, self._pending = self._pending[due], self._pending[~due]
+        done = done[np.lexsort((done["time"], done["sm"]))]
+        return done, np.searchsorted(done["sm"], np.arange(self.machine.num_sms + 1))
+
+    def _serve(self, environment: simpy.Environment) -> Generator[simpy.Event, None, None]:
+        """The memory system answers the window's requests in the order in which they were sent."""
+        requests = np.concatenate([group.window.requests[: group.window.counts[0]] for group in self.groups])
+        if len(requests):
+            order = np.lexsort((requests["sequence"], requests["sm"], requests["time"]))
+            if len(self._served) < len(requests):
+                self._served = np.zeros(2 * len(requests), COMPLETION)
+            count = serve(self.memory, self.machine, requests, order, self.image.requests, self._served)
+            self._pending = np.concatenate([self._pending, self._served[:count]])
+        yield environment.timeout(0)
+
+    def _retire(self) -> None:
+        ended = np.concatenate([group.window.ended[: group.window.counts[1]] for group in self.groups])
+        for group in self.groups:
+            group.window.counts[:2] = 0
+        if len(ended):
+            self.blocks.retire(ended)
+            if self.progress:
+                self.progress(float((self.blocks.end >= 0).sum()) / max(1, len(self.blocks.ctas)))
+
+
+def request_capacity(sms: int, window_cycles: int) -> int:
+    """A sub-partition issues at most one instruction a cycle."""
+    return sms * 4 * window_cycles
+
+
+__all__ += ["REQUEST_RECORD", "request_capacity"]

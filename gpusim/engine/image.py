@@ -1,0 +1,127 @@
+"""Models the program as the compiled code sees it: op rows of 32 bytes and one row per (access, warp), back to back.
+Leaves out names, source lines and registers: the engine looks at control fields only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpusim.arch import GpuSpec
+from gpusim.arch.instructions import Kind
+from gpusim.program import NO_ACCESS, Program, RoleProgram
+
+__all__ = ["IMAGE_ACCESS", "IMAGE_OP", "ProgramImage", "image_of"]
+
+IMAGE_OP = np.dtype([
+    ("global_offset", "<i8"), ("pc", "<i4"), ("access", "<i4"), ("operand", "<i4"), ("interval", "<u2"),
+    ("latency", "<u2"), ("stall", "u1"), ("wait_mask", "u1"), ("write_barrier", "u1"), ("read_barrier", "u1"),
+    ("kind", "u1"), ("pipe", "u1"), ("flags", "u1"), ("operand_registers", "u1"),
+], align=True)
+"""flags: 1 active, 2 the warp's next instruction is elsewhere (a taken branch), 4 yield, 8 variable latency.
+operand_registers: 32-bit registers per lane that a memory instruction sends to the load/store unit."""
+
+IMAGE_ACCESS = np.dtype([
+    ("first", "<i4"), ("count", "<i4"), ("tensor", "<i4"), ("wavefronts", "<u2"), ("ideal", "<u2"),
+    ("conflicts", "<f4"), ("data_bytes", "<i4"),
+], align=True)
+"""One access of one warp; first and count name rows of the requests, data_bytes what crosses the data stage."""
+
+ACTIVE, TAKEN, YIELD, VARIABLE = 1, 2, 4, 8
+ADDRESS_REGISTERS = {Kind.shared_load: 1, Kind.shared_store: 1, Kind.ldmatrix: 1, Kind.stmatrix: 1,
+                     Kind.async_copy: 3, Kind.global_load: 2, Kind.global_store: 2, Kind.atomic: 2}
+"""A shared address is one register per lane, a global one two, cp.async sends both."""
+STORES = (Kind.shared_store, Kind.stmatrix, Kind.global_store, Kind.atomic)
+
+
+@dataclass(frozen=True)
+class ProgramImage:
+    """R roles over all classes, C CTAs, T tensors."""
+
+    ops: np.ndarray  # IMAGE_OP
+    accesses: np.ndarray  # IMAGE_ACCESS
+    requests: np.ndarray  # REQUEST
+    role_first_op: np.ndarray  # (R,) i8
+    role_end_op: np.ndarray  # (R,) i8
+    class_warp_role: np.ndarray  # (classes, warps per CTA) i4: role of each warp
+    role_first_warp: np.ndarray  # (R,) i4
+    role_num_warps: np.ndarray  # (R,) i4
+    cta_class: np.ndarray
+    cta_bases: np.ndarray
+    num_statics: int
+    warps_per_cta: int
+
+
+def image_of(program: Program, spec: GpuSpec) -> ProgramImage:
+    """Flatten a program for a GPU. Raises UserError for a mnemonic the GPU does not have."""
+    table = spec.instruction_table.arrays([static.mnemonic for static in program.statics])
+    roles = [role for cta in program.classes for role in cta.roles]
+    accesses, requests, access_first = _accesses(roles)
+    ops = [_ops(role, table, first) for role, first in zip(roles, access_first, strict=True)]
+    ends = np.cumsum([len(part) for part in ops]).astype(np.int64)
+    return ProgramImage(
+        ops=np.concatenate(ops),
+        accesses=accesses,
+        requests=requests,
+        role_first_op=ends - np.array([len(part) for part in ops]),
+        role_end_op=ends,
+        class_warp_role=_warp_roles(program),
+        role_first_warp=np.array([role.first_warp for role in roles], np.int32),
+        role_num_warps=np.array([role.num_warps for role in roles], np.int32),
+        cta_class=program.cta_class.astype(np.int32),
+        cta_bases=np.ascontiguousarray(program.cta_bases, np.int64),
+        num_statics=len(program.statics),
+        warps_per_cta=program.warps_per_cta,
+    )
+
+
+def _ops(role: RoleProgram, table: np.ndarray, access_first: int) -> np.ndarray:
+    source, cost = role.ops, table[role.ops["pc"]]
+    image = np.zeros(len(source), IMAGE_OP)
+    for name in ("global_offset", "pc", "operand", "stall", "wait_mask", "write_barrier", "read_barrier"):
+        image[name] = source[name]
+    image["kind"], image["pipe"] = cost["kind"], cost["pipe"]
+    image["interval"], image["latency"] = cost["issue_interval"], cost["latency"]
+    image["access"] = np.where(source["access"] == NO_ACCESS, -1, access_first + source["access"] * role.num_warps)
+    following = np.append(source["pc"][1:], source["pc"][-1] + 1)
+    taken = (cost["kind"] == Kind.branch) & (following != source["pc"] + 1) & (source["active"] > 0)
+    image["flags"] = (ACTIVE * (source["active"] > 0) + TAKEN * taken + YIELD * (source["yield_"] > 0)
+                      + VARIABLE * cost["variable_latency"])
+    image["operand_registers"] = _operand_registers(source, cost["kind"], role)
+    return image
+
+
+def _operand_registers(source: np.ndarray, kinds: np.ndarray, role: RoleProgram) -> np.ndarray:
+    per_kind = np.zeros(len(Kind), np.uint8)
+    for kind, registers in ADDRESS_REGISTERS.items():
+        per_kind[kind] = registers
+    stores = np.isin(kinds, STORES) & (source["access"] != NO_ACCESS)
+    widths = np.append(role.accesses.bytes_per_lane, 0)[source["access"]]
+    return per_kind[kinds] + np.where(stores, (widths + 3) // 4, 0)
+
+
+def _accesses(roles: list[RoleProgram]) -> tuple[np.ndarray, np.ndarray, list[int]]:
+    rows, requests, first, base, total = [], [], [], 0, 0
+    for role in roles:
+        table = role.accesses
+        part = np.zeros((len(table), role.num_warps), IMAGE_ACCESS)
+        part["first"], part["count"] = table.request_first + base, table.request_count
+        part["tensor"] = table.tensor[:, None]
+        part["wavefronts"], part["ideal"] = table.wavefronts, table.ideal_wavefronts
+        part["conflicts"] = table.bank_conflicts
+        part["data_bytes"] = np.bitwise_count(table.lane_mask).astype(np.int32) * table.bytes_per_lane[:, None]
+        first.append(total)
+        rows.append(part.reshape(-1))
+        requests.append(table.requests)
+        base, total = base + len(table.requests), total + part.size
+    return np.concatenate(rows), np.concatenate(requests), first
+
+
+def _warp_roles(program: Program) -> np.ndarray:
+    roles = np.full((len(program.classes), program.warps_per_cta), -1, np.int32)
+    number = 0
+    for row, cta in zip(roles, program.classes, strict=True):
+        for role in cta.roles:
+            row[role.first_warp : role.first_warp + role.num_warps] = number
+            number += 1
+    return roles

@@ -1,0 +1,86 @@
+"""Models the GPU as the compiled code sees it: one flat tuple of numbers, all of them from the GPU specification.
+Leaves out what the numbers mean for a result (gpusim.engine.core, gpusim.engine.memory)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from gpusim.arch import GpuSpec
+
+__all__ = ["POLICIES", "Machine", "machine_of"]
+
+POLICIES = ("gto", "lrr", "oldest", "youngest")
+
+
+class Machine(NamedTuple):
+    """Numbers of a GPU for compiled code; cycles are SM cycles, rates are per SM cycle."""
+
+    num_sms: int
+    max_warps: int
+    sub_partitions: int
+    policy: int
+    mio_queue_depth: int
+    lg_queue_depth: int
+    operand_bytes_per_cycle: int
+    read_release_base: int
+    bytes_per_wavefront: int
+    shared_latency_base: int
+    shared_latency_per_wavefront: int
+    tag_interval: int
+    barrier_base: int
+    barrier_per_warp: int
+    taken_branch: int
+    lookahead: int
+    l2_latency: int
+    l2_latency_spread: int
+    fabric_latency: int
+    dram_latency: int
+    slices: int
+    partitions: int
+    l2_sets: int
+    l2_ways: int
+    slice_cycles_per_sector: float
+    sm_read_bytes_per_cycle: float
+    sm_write_bytes_per_cycle: float
+    dram_channels: int
+    dram_read_cycles_per_byte: float
+    dram_fill_bytes: int
+    coalescer: int
+
+
+def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
+    """Flatten a specification. Rates of the whole chip become intervals of one slice or channel."""
+    lines = spec.l2.capacity_bytes // spec.l2.line_bytes
+    return Machine(
+        num_sms=spec.sm.count,
+        max_warps=spec.sm.max_warps,
+        sub_partitions=spec.sm.sub_partitions,
+        policy=POLICIES.index(policy or spec.issue.policy),
+        mio_queue_depth=spec.mio.queue_depth,
+        lg_queue_depth=spec.mio.lg_queue_depth,
+        operand_bytes_per_cycle=spec.mio.operand_bytes_per_cycle,
+        read_release_base=spec.mio.read_release_base_cycles,
+        bytes_per_wavefront=spec.shared.bytes_per_wavefront,
+        shared_latency_base=spec.shared.latency_base_cycles,
+        shared_latency_per_wavefront=spec.shared.latency_cycles_per_wavefront,
+        tag_interval=spec.l1.tag_interval_cycles,
+        barrier_base=spec.barrier.base_cycles,
+        barrier_per_warp=spec.barrier.cycles_per_warp,
+        taken_branch=spec.issue.taken_branch_cycles,
+        lookahead=spec.l2.lookahead_cycles,
+        l2_latency=spec.l2.hit_latency_cycles,
+        l2_latency_spread=spec.l2.hit_latency_spread_cycles,
+        fabric_latency=spec.l2.fabric_latency_cycles,
+        dram_latency=spec.dram.latency_cycles,
+        slices=spec.l2.slices,
+        partitions=spec.l2.partitions,
+        l2_sets=max(1, lines // (spec.l2.slices * spec.l2.ways)),
+        l2_ways=spec.l2.ways,
+        slice_cycles_per_sector=spec.l2.sector_bytes * spec.l2.slices / spec.l2.read_bytes_per_cycle,
+        sm_read_bytes_per_cycle=spec.noc.sm_read_bytes_per_cycle,
+        sm_write_bytes_per_cycle=spec.noc.sm_write_bytes_per_cycle,
+        dram_channels=spec.dram.channels,
+        dram_read_cycles_per_byte=spec.dram.channels / spec.dram.read_bytes_per_cycle,
+        dram_fill_bytes=spec.dram.fill_bytes,
+        coalescer=int(spec.noc.request_coalescer),
+    )

@@ -1,0 +1,214 @@
+"""Models one launch from the start of the kernel to its last write: sets up, runs the host, collects the counters.
+Leaves out names of metrics and files (gpusim.report, gpusim.experiments)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpusim.arch import GpuSpec, occupancy
+from gpusim.engine.blocks import BlockScheduler
+from gpusim.engine.host import Group, Host, request_capacity
+from gpusim.engine.image import ProgramImage, image_of
+from gpusim.engine.machine import POLICIES, Machine, machine_of
+from gpusim.engine.memory import MEMORY_COUNTERS, MemoryState, new_memory, warm_lines
+from gpusim.engine.result import SimulationResult
+from gpusim.engine.state import COUNTERS, SmState, new_state, new_window
+from gpusim.errors import UserError, did_you_mean
+from gpusim.program import Program
+
+__all__ = ["RecordWindow", "simulate"]
+
+EVENT_CAPACITY = 2_000_000
+
+
+@dataclass(frozen=True)
+class RecordWindow:
+    """Events of one SM between two cycles are kept; cycles count from the launch."""
+
+    sm: int
+    start_cycle: int
+    end_cycle: int
+
+
+def simulate(
+    program: Program,
+    spec: GpuSpec,
+    *,
+    fidelity: str = "full",
+    l2: str = "cold",
+    launch_overhead: bool = True,
+    window_cycles: int | None = None,
+    workers: int = 1,
+    policy: str | None = None,
+    record: RecordWindow | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> SimulationResult:
+    """Simulate a launch.
+
+    Args:
+        fidelity: "full" simulates every SM. "sampled" is not there yet and is refused.
+        l2: "cold" (nothing cached) or "warm" (all tensors that are read stand in L2, as far as they fit).
+        launch_overhead: count the cycles before the first CTA and after the last one.
+        window_cycles: length of a window, at most the specification's lookahead; changes no result.
+        workers: threads that advance groups of SMs; changes no result.
+        policy: warp scheduler instead of the specification's.
+        record: keep events of one SM for a timeline.
+        progress: called with the finished share of CTAs.
+
+    Raises:
+        UserError: a launch the GPU refuses, an unknown option value.
+        SimulatedFailure: deadlock.
+    """
+    _check(spec, fidelity, l2, window_cycles, policy)
+    blocks_per_sm = _blocks_per_sm(program, spec)
+    began = time.perf_counter()
+    machine, image = machine_of(spec, policy=policy), image_of(program, spec)
+    state = new_state(machine.num_sms, machine.max_warps, max(machine.mio_queue_depth, machine.lg_queue_depth),
+                      blocks_per_sm)
+    memory = new_memory(machine, _gpc_of(spec))
+    if l2 == "warm":
+        _warm(memory, machine, program)
+    start = spec.launch.start_cycles if launch_overhead else 0
+    window = window_cycles or machine.lookahead
+    blocks = _blocks(program, image, state, machine, spec, blocks_per_sm)
+    groups = _groups(spec, image, window, blocks_per_sm, record)
+    host = Host(machine, image, state, memory, blocks, groups, _record_array(record), window, workers, progress,
+                lambda pc: _place(program, pc))
+    compiled = _compile(host) - began
+    began = time.perf_counter()
+    blocks.launch(start)
+    last = host.run()
+    drained = max(last, int(np.ceil(memory.last_write[0])))
+    cycles = drained + (spec.launch.end_cycles if launch_overhead else 0)
+    return _result(program, spec, host, cycles, blocks_per_sm, time.perf_counter() - began, compiled,
+                   {"fidelity": fidelity, "l2": l2, "launch_overhead": launch_overhead,
+                    "policy": POLICIES[machine.policy]})
+
+
+def _check(spec: GpuSpec, fidelity: str, l2: str, window_cycles: int | None, policy: str | None) -> None:
+    if fidelity != "full":
+        raise UserError("fidelity must be 'full'", got=f"'{fidelity}'")
+    if l2 not in ("cold", "warm"):
+        raise UserError("l2 must be 'cold' or 'warm'", got=f"'{l2}'")
+    if policy is not None and policy not in POLICIES:
+        raise UserError("unknown warp scheduler", got=f"'{policy}'", suggestion=did_you_mean(policy, POLICIES))
+    limit = min(spec.l2.lookahead_cycles, spec.launch.cta_gap_cycles)
+    if window_cycles is not None and not 1 <= window_cycles <= limit:
+        raise UserError(f"window_cycles must be from 1 to {limit}, the shortest time in which SMs can notice each other",
+                        got=window_cycles)
+
+
+def _blocks_per_sm(program: Program, spec: GpuSpec) -> int:
+    launch = program.launch
+    fit = occupancy(spec, launch.threads_per_cta, launch.registers_per_thread, launch.shared_bytes)
+    if fit.blocks_per_sm < 1:
+        raise UserError(
+            f"a CTA of {program.name} does not fit on an SM of {spec.name}", got=f"{launch.threads_per_cta} threads, "
+            f"{launch.registers_per_thread} registers per thread, {launch.shared_bytes} bytes of shared memory",
+            suggestion=f"the limit is {fit.limiter}: fewer stages or a smaller tile need less")
+    return fit.blocks_per_sm
+
+
+def _gpc_of(spec: GpuSpec) -> np.ndarray:
+    return np.repeat(np.arange(len(spec.noc.gpc_sms)), spec.noc.gpc_sms)
+
+
+def _blocks(
+    program: Program, image: ProgramImage, state: SmState, machine: Machine, spec: GpuSpec, blocks_per_sm: int
+) -> BlockScheduler:
+    unknown = np.full(program.num_ctas, -1, np.int64)
+    return BlockScheduler(image, state, np.arange(machine.num_sms), np.arange(program.num_ctas), blocks_per_sm,
+                          spec.launch.cta_gap_cycles, unknown.copy(), unknown.copy(), unknown.astype(np.int32))
+
+
+def _groups(
+    spec: GpuSpec, image: ProgramImage, window: int, blocks_per_sm: int, record: RecordWindow | None
+) -> list[Group]:
+    ends = np.cumsum(spec.noc.gpc_sms)
+    groups = []
+    for first, last in zip(np.append(0, ends[:-1]).tolist(), ends.tolist(), strict=True):
+        events = EVENT_CAPACITY if record is not None and first <= record.sm < last else 0
+        groups.append(Group(first, last, new_window(
+            image.num_statics, request_capacity(last - first, window), (last - first) * blocks_per_sm, events)))
+    return groups
+
+
+def _record_array(record: RecordWindow | None) -> np.ndarray:
+    return np.array([-1, 0, 0] if record is None else [record.sm, record.start_cycle, record.end_cycle], np.int64)
+
+
+def _warm(memory: MemoryState, machine: Machine, program: Program) -> None:
+    for tensor in program.tensors:
+        if not tensor.is_output:
+            warm_lines(memory, machine, tensor.base_address >> 7, (tensor.size_bytes + 127) >> 7)
+    memory.counters[:] = 0
+
+
+def _place(program: Program, pc: int) -> str:
+    static = program.statics[pc]
+    return f"{static.file or program.name}:{static.line} {static.mnemonic} ({static.scope})"
+
+
+def _compile(host: Host) -> float:
+    """Compile (or load from the cache) before the clock of the host rate starts: a window without work."""
+    from gpusim.engine.memory import serve
+    from gpusim.engine.scheduler import advance_group
+    from gpusim.engine.state import COMPLETION, REQUEST_RECORD
+
+    nothing = np.zeros(0, COMPLETION)
+    first = np.zeros(host.machine.num_sms + 1, np.int64)
+    advance_group(host.state, host.machine, host.image.ops, host.image.accesses, host.image.cta_bases,
+                  host.groups[0].window, host.record, 0, 0, nothing, first, 0)
+    serve(host.memory, host.machine, np.zeros(0, REQUEST_RECORD), np.zeros(0, np.int64), host.image.requests, nothing)
+    return time.perf_counter()
+
+
+def _result(
+    program: Program, spec: GpuSpec, host: Host, cycles: int, blocks_per_sm: int, host_seconds: float,
+    compile_seconds: float, settings: dict[str, object],
+) -> SimulationResult:
+    state, memory, blocks, groups = host.state, host.memory, host.blocks, host.groups
+    counters = dict(zip(COUNTERS, state.counters.sum(axis=0).tolist(), strict=True))
+    counters |= dict(zip(MEMORY_COUNTERS, memory.counters.tolist(), strict=True))
+    reads = counters["l2_sectors_read"]
+    counters["l2_hit_pct"] = 100.0 * counters["l2_sector_hits_read"] / reads if reads else 0.0
+    counters["launch_overhead_cycles"] = float(
+        spec.launch.start_cycles + spec.launch.end_cycles if settings["launch_overhead"] else 0)
+    events = np.concatenate([group.window.events[: group.window.counts[2]] for group in groups])
+    return SimulationResult(
+        cycles=cycles,
+        clock_mhz=spec.clock.sm_mhz,
+        num_sms=spec.sm.count,
+        sms_used=np.arange(spec.sm.count, dtype=np.int32),
+        sm_active_cycles=_active_cycles(blocks, spec.sm.count),
+        sm_warp_cycles=state.warp_cycles,
+        issued=np.sum([group.window.issued for group in groups], axis=0),
+        state_cycles=np.sum([group.window.state_cycles for group in groups], axis=0),
+        sm_state_cycles=state.states,
+        counters=counters,
+        sm_counters={name: state.counters[:, i] for i, name in enumerate(COUNTERS)},
+        cta_start=blocks.start,
+        cta_end=blocks.end,
+        cta_sm=blocks.placed_on,
+        blocks_per_sm=blocks_per_sm,
+        events=events[np.lexsort((events["end"], events["start"]))],
+        host_seconds=host_seconds,
+        compile_seconds=compile_seconds,
+        settings=settings,
+    )
+
+
+def _active_cycles(blocks: BlockScheduler, sms: int) -> np.ndarray:
+    """Cycles in which an SM holds at least one CTA: the union of its CTAs' lives."""
+    active = np.zeros(sms, np.int64)
+    busy_until = np.zeros(sms, np.int64)
+    for cta in np.argsort(blocks.start, kind="stable"):
+        sm, start, end = blocks.placed_on[cta], blocks.start[cta], blocks.end[cta]
+        if end > busy_until[sm]:
+            active[sm] += end - max(start, busy_until[sm])
+            busy_until[sm] = end
+    return active

@@ -1,0 +1,79 @@
+"""Models how a row of kernels.csv names a program: configuration columns in; program, sizes and parameters out.
+Leaves out the measured columns (gpusim.experiments.quantities)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gpusim.errors import UserError
+from gpusim.experiments.batch import Job
+
+__all__ = ["CONFIGURATION_COLUMNS", "Unbuilt", "job_for_row"]
+
+Row = Mapping[str, Any]
+
+CONFIGURATION_COLUMNS = (
+    "kernel", "source", "family", "a_dtype", "b_dtype", "acc_dtype", "out_dtype", "layout_a", "layout_b", "tile_m",
+    "tile_n", "tile_k", "warp_m", "warp_n", "warp_k", "inst_m", "inst_n", "inst_k", "stages", "smem_swizzle",
+    "epilogue", "split_k", "raster_log", "cluster_m", "cluster_n", "M", "N", "K",
+)
+
+
+class Unbuilt(UserError):
+    """No program of the library is the kernel of this row; ``str(error)`` is the reason."""
+
+
+@dataclass(frozen=True)
+class _Family:
+    """A family of kernels that a program can be: what its columns must be, and the parameters it takes."""
+
+    program: str
+    needs: Mapping[str, object]
+    parameters: Callable[[Row], dict[str, object]]
+
+
+def _multistage_parameters(row: Row) -> dict[str, object]:
+    return {
+        "tile": [int(row["tile_m"]), int(row["tile_n"]), int(row["tile_k"])],
+        "warps": [_warps(row, "m"), _warps(row, "n")],
+        "num_stages": int(row["stages"]),
+        "swizzle": str(row["smem_swizzle"]),
+    }
+
+
+def _warps(row: Row, axis: str) -> int:
+    """Warps along an axis of the tile."""
+    tile, warp = int(row[f"tile_{axis}"]), int(row[f"warp_{axis}"])
+    if warp <= 0 or tile % warp:
+        raise Unbuilt(f"tile_{axis} is no multiple of warp_{axis}", got=f"{tile} and {warp}")
+    return tile // warp
+
+
+_FAMILIES: dict[tuple[str, str], _Family] = {
+    ("hand", "multistage"): _Family(
+        "hgemm_multistage",
+        {
+            "a_dtype": "f16", "b_dtype": "f16", "acc_dtype": "f32", "out_dtype": "f16", "layout_a": "row",
+            "layout_b": "col", "inst_m": 16, "inst_n": 8, "inst_k": 16, "epilogue": "direct", "split_k": 1,
+            "raster_log": 0, "cluster_m": 1, "cluster_n": 1,
+        },
+        _multistage_parameters,
+    ),
+}
+"""By source and family; a new program that is a kernel of kernels.csv adds its row here."""
+
+
+def job_for_row(row: Row, *, gpu: str, fidelity: str) -> Job:
+    """The job that simulates a row, with a cold L2 and nothing recorded. Raises Unbuilt with the reason."""
+    family = _FAMILIES.get((str(row["source"]), str(row["family"])))
+    if family is None:
+        raise Unbuilt(f"no program for family '{row['family']}' of source '{row['source']}'")
+    for column, needed in family.needs.items():
+        if str(row[column]) != str(needed):
+            raise Unbuilt(f"{family.program} has {column} {needed} only", got=row[column])
+    settings = [f"problem.{size}={int(row[size])}" for size in ("M", "N", "K")]
+    settings += [f"parameters.{key}={value}" for key, value in family.parameters(row).items()]
+    settings += [f"gpu={gpu}", f"fidelity={fidelity}", "l2=cold", "launch_overhead=true", "timeline.cycles=0"]
+    return Job(family.program, tuple(settings))

@@ -1,0 +1,70 @@
+"""Models how figures look and are saved: one style, and SVG files that are equal when their data are.
+Leaves out what is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path as Outline
+
+__all__ = ["ACCENT", "CLASS_COLORS", "SERIES", "draw_bars", "figure", "save_figure", "svg_text"]
+
+ACCENT = "#0072b2"
+CLASS_COLORS = ("#0072b2", "#e69f00", "#d55e00", "#7b3294", "#009e73", "#b0b0b0")
+"""Issue classes of gpusim.report.timeline, in its order (Okabe and Ito's palette)."""
+SERIES = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#7b3294", "#555555")
+
+_STYLE = {
+    "font.family": "DejaVu Sans", "font.size": 9, "axes.titlesize": 11, "axes.titlelocation": "left",
+    "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": "#666666", "axes.linewidth": 0.7,
+    "xtick.color": "#444444", "ytick.color": "#444444", "legend.frameon": False, "legend.fontsize": 8,
+    "svg.hashsalt": "gpusim", "svg.fonttype": "none", "figure.dpi": 150,
+}
+_DPI = 150
+
+
+@contextmanager
+def figure(width_inches: float, height_inches: float) -> Iterator[Figure]:
+    """A figure in the house style that belongs to no window system and closes itself."""
+    with matplotlib.rc_context(_STYLE):
+        yield Figure(figsize=(width_inches, height_inches), layout="constrained")
+
+
+def svg_text(drawn: Figure) -> str:
+    """The figure as SVG without dates: equal data give equal text."""
+    buffer = BytesIO()
+    with matplotlib.rc_context(_STYLE):
+        drawn.savefig(buffer, format="svg", metadata={"Date": None, "Creator": "gpusim"})
+    text = buffer.getvalue().decode()
+    return text[text.index("<svg") :]
+
+
+def save_figure(drawn: Figure, stem: Path) -> tuple[Path, Path]:
+    """Write ``stem.svg`` and ``stem.png``."""
+    svg, png = stem.with_suffix(".svg"), stem.with_suffix(".png")
+    svg.write_text('<?xml version="1.0" encoding="utf-8"?>\n' + svg_text(drawn), encoding="utf-8")
+    drawn.savefig(png, format="png", dpi=_DPI, metadata={"Software": "gpusim"})
+    return svg, png
+
+
+def draw_bars(
+    axes: Axes, start: np.ndarray, end: np.ndarray, bottom: np.ndarray, height: float, *, color: str,
+    label: str | None = None, alpha: float = 1.0,
+) -> None:
+    """Many rectangles [start, end) x [bottom, bottom + height) as one path: thousands stay small in an SVG."""
+    if not len(start):
+        return
+    corners = np.empty((len(start), 5, 2))
+    corners[:, :, 0] = np.stack([start, end, end, start, start], axis=1)
+    corners[:, :, 1] = np.stack([bottom, bottom, bottom + height, bottom + height, bottom], axis=1)
+    codes = np.tile([Outline.MOVETO, Outline.LINETO, Outline.LINETO, Outline.LINETO, Outline.CLOSEPOLY], len(start))
+    patch = PathPatch(Outline(corners.reshape(-1, 2), codes), facecolor=color, linewidth=0, alpha=alpha, label=label)
+    axes.add_patch(patch)

@@ -1,0 +1,70 @@
+"""Models summary.json: everything a script wants to know about a run, under stable names.
+Leaves out per-access and per-line numbers (gpusim.report.tables) and the machine it ran on (meta.json)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpusim.arch import GpuSpec, occupancy
+from gpusim.engine.result import SimulationResult
+from gpusim.program import Program
+from gpusim.report.metrics import metric_values, warp_states_per_issued
+from gpusim.report.rules import advise
+from gpusim.report.tables import shared_memory_table
+
+__all__ = ["Summary", "launch_occupancy", "summarise"]
+
+Summary = dict[str, Any]
+
+
+def summarise(name: str, program: Program, result: SimulationResult, spec: GpuSpec) -> Summary:
+    """The summary of a run: every metric by name at the top level, then nested groups.
+
+    ``engine`` says how fast the simulation itself was: ``host_seconds`` without compilation, ``compile_seconds``,
+    ``warp_instructions_per_second``.
+    """
+    return {
+        "name": name,
+        "program": program.name,
+        "gpu": spec.name,
+        "parameters": {key: _plain(value) for key, value in program.parameters.items()},
+        "settings": {key: _plain(value) for key, value in result.settings.items()},
+        **metric_values(program, result, spec),
+        "occupancy": launch_occupancy(program, result, spec),
+        "warp_states": warp_states_per_issued(result),
+        "shared_memory": shared_memory_table(program).to_dict("records"),
+        "advice": [str(advice) for advice in advise(program, result)],
+        "engine": {
+            "warp_instructions_per_second": result.warp_instructions_per_second,
+            "simulated_warp_instructions": result.warp_instructions,
+            "host_seconds": result.host_seconds,
+            "compile_seconds": result.compile_seconds,
+            "sms_simulated": len(result.sms_used),
+            "sms": result.num_sms,
+        },
+        "notes": list(program.notes),
+        "assumptions": list(result.assumptions),
+    }
+
+
+def launch_occupancy(program: Program, result: SimulationResult, spec: GpuSpec) -> dict[str, Any]:
+    """Launch statistics and what limits CTAs per SM, with the limit each resource would set alone."""
+    launch = program.launch
+    found = occupancy(spec, launch.threads_per_cta, launch.registers_per_thread, launch.shared_bytes)
+    return {
+        "blocks_per_sm": result.blocks_per_sm,
+        "limiter": found.limiter,
+        **{f"block_limit_{name}": limit for name, limit in found.limits.items()},
+        "threads_per_cta": launch.threads_per_cta,
+        "registers_per_thread": launch.registers_per_thread,
+        "shared_bytes": launch.shared_bytes,
+        "grid": "x".join(map(str, launch.grid)),
+        "num_ctas": program.num_ctas,
+    }
+
+
+def _plain(value: object) -> object:
+    """Numbers, text and lists as they are, anything else as text."""
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value if isinstance(value, bool | int | float | str | None) else str(value)

@@ -1,0 +1,121 @@
+"""Models a launch of compiled code: grid, block, parameters; device memory for the tensors and the constant bank.
+Leaves out tensor contents; loads return unknown values."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpusim.errors import UserError
+from gpusim.program import TensorInfo
+
+__all__ = ["ABIS", "Abi", "SassLaunch", "Scalar", "TensorPointer", "abi_of", "allocate", "constant_bank"]
+
+ALLOCATION_BYTES = 2 << 20
+"""cudaMalloc hands out 2 MiB pages; a free page between tensors makes an overrun visible."""
+FIRST_ADDRESS = 1 << 32
+ELEMENT_BYTES = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8, "tf32": 4, "e4m3": 1, "e5m2": 1,
+                 "i8": 1, "u8": 1, "i16": 2, "u16": 2, "i32": 4, "u32": 4, "i64": 8, "u64": 8}
+BANK_BYTES = 0x1000
+BLOCK_DIM, GRID_DIM, STACK_TOP = 0x0, 0xC, 0x28
+STACK_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class TensorPointer:
+    """A kernel parameter that points to a tensor in global memory, row-major and packed."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    is_output: bool = False
+
+    @property
+    def size_bytes(self) -> int:
+        return math.prod(self.shape) * ELEMENT_BYTES[self.dtype]
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """An integer kernel parameter."""
+
+    value: int
+    bytes: int = 4
+
+
+@dataclass(frozen=True)
+class SassLaunch:
+    """What ``<<<grid, block, shared>>>(params...)`` says; parameters in the order of the kernel's signature."""
+
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    params: tuple[TensorPointer | Scalar, ...]
+    shared_bytes: int  # dynamic + static, without the driver's reservation
+    registers: int  # per thread
+
+    @property
+    def threads(self) -> int:
+        return math.prod(self.block)
+
+
+@dataclass(frozen=True)
+class Abi:
+    """Where an architecture keeps what a kernel finds at its start."""
+
+    parameters: int  # byte offset of the first parameter in constant bank 0
+    shared_start: int  # address of a kernel's first shared byte; the driver owns what lies below
+
+
+ABIS = {75: Abi(0x160, 0), 80: Abi(0x160, 0), 86: Abi(0x160, 0), 89: Abi(0x160, 0),
+        90: Abi(0x210, 0x400)}
+"""Source: code that nvcc 13.0 makes for these architectures (constant operands, base of shared addresses)."""
+
+
+def abi_of(architecture: int) -> Abi:
+    """Raises UserError for an architecture whose constant bank is not described."""
+    if architecture not in ABIS:
+        raise UserError("the constant bank of this architecture is not described", got=f"sm_{architecture}",
+                        suggestion=f"described: {', '.join(f'sm_{a}' for a in ABIS)}")
+    return ABIS[architecture]
+
+
+def allocate(params: tuple[TensorPointer | Scalar, ...]) -> tuple[TensorInfo, ...]:
+    """Tensors of the pointer parameters, in their order, in disjoint 2 MiB pages."""
+    tensors, address = [], FIRST_ADDRESS
+    for param in params:
+        if isinstance(param, TensorPointer):
+            _check_dtype(param)
+            strides = tuple(math.prod(param.shape[i + 1:]) for i in range(len(param.shape)))
+            tensors.append(TensorInfo(param.name, param.dtype, param.shape, strides, address, param.size_bytes,
+                                      param.is_output))
+            address += (math.ceil(param.size_bytes / ALLOCATION_BYTES) + 1) * ALLOCATION_BYTES
+    return tuple(tensors)
+
+
+def _check_dtype(param: TensorPointer) -> None:
+    if param.dtype not in ELEMENT_BYTES:
+        raise UserError("unknown element type", place=f"parameter {param.name}", got=f"'{param.dtype}'",
+                        suggestion=f"known: {', '.join(ELEMENT_BYTES)}")
+
+
+def constant_bank(launch: SassLaunch, tensors: tuple[TensorInfo, ...], abi: Abi) -> np.ndarray:
+    """(bytes,) u1: constant bank 0; parameters stand at multiples of their size, as the CUDA ABI lays them out."""
+    bank = np.zeros(BANK_BYTES, np.uint8)
+    pointers = iter(tensors)
+    _put(bank, BLOCK_DIM, launch.block, 4)
+    _put(bank, GRID_DIM, launch.grid, 4)
+    _put(bank, STACK_TOP, (STACK_BYTES,), 4)
+    at = abi.parameters
+    for param in launch.params:
+        value, size = (param.value, param.bytes) if isinstance(param, Scalar) else (next(pointers).base_address, 8)
+        at = -(-at // size) * size
+        _put(bank, at, (value,), size)
+        at += size
+    return bank
+
+
+def _put(bank: np.ndarray, offset: int, values: tuple[int, ...], size: int) -> None:
+    raw = b"".join((value % (1 << 8 * size)).to_bytes(size, "little") for value in values)
+    bank[offset:offset + len(raw)] = np.frombuffer(raw, np.uint8)

@@ -1,0 +1,106 @@
+"""Models a launch functionally: roles of warps run their op tables in lock step between barriers, on real data.
+Leaves out time, divergence inside a warp, and the interleaving of CTAs (each runs to its end, in launch order)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpusim.errors import SimulatedFailure
+from gpusim.program import Program
+from gpusim.verify.dispatch import handler_for
+from gpusim.verify.hazards import Hazard, HazardLog, place_of
+from gpusim.verify.state import Batch, Role
+from gpusim.verify.step import Step
+from gpusim.verify.tensors import GlobalMemory
+
+__all__ = ["ExecutionResult", "execute"]
+
+_BATCH_BYTES = 64 << 20
+"""State of the CTAs executed together; about what stays fast in a processor's cache hierarchy."""
+
+
+@dataclass(frozen=True)
+class ExecutionResult:
+    """What the launch left behind."""
+
+    outputs: dict[str, np.ndarray]  # numbers of each output tensor
+    hazards: list[Hazard]
+    written: dict[str, np.ndarray]  # stores per element of each output tensor
+    ctas: np.ndarray  # launch-order numbers of the CTAs that ran
+
+
+def execute(program: Program, inputs: Mapping[str, np.ndarray], *, ctas: Sequence[int] | None = None,
+            ignore: Collection[str] = ()) -> ExecutionResult:
+    """Run the op tables of ``program`` on data and say what its outputs are and which accesses race.
+
+    Asynchronous copies and stores become visible only as hardware guarantees: cp.async data after the issuing warp
+    waited for its group, and to other warps after a barrier. Reading earlier yields the old bytes and a hazard.
+
+    Args:
+        program: from any front end; only its op and access tables are read.
+        inputs: values by tensor name, rounded to the tensor's type; outputs may be given too (else zeros).
+        ctas: launch-order numbers of the CTAs to run; all by default.
+        ignore: output tensors whose stores are dropped, such as cycle counts, which have no functional model.
+
+    Raises:
+        UserError: missing input, an instruction without a functional model whose result is used as data.
+        SimulatedFailure: deadlock at a barrier, access out of bounds or misaligned.
+    """
+    memory, log = GlobalMemory(program, inputs, ignore), HazardLog(program.statics)
+    chosen = np.arange(program.num_ctas) if ctas is None else np.asarray(ctas, np.int64)
+    for class_row, part in _batches(program, chosen):
+        _run(Batch(program, class_row, part, memory, log))
+    return ExecutionResult(memory.outputs(), log.hazards, memory.written(), chosen)
+
+
+def _batches(program: Program, ctas: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """CTAs of one class at a time, few enough to fit ``_BATCH_BYTES``."""
+    for class_row in np.unique(program.cta_class[ctas]).tolist():
+        mine = ctas[program.cta_class[ctas] == class_row]
+        size = max(1, _BATCH_BYTES // _cta_bytes(program, class_row))
+        for first in range(0, len(mine), size):
+            yield class_row, mine[first:first + size]
+
+
+def _cta_bytes(program: Program, class_row: int) -> int:
+    """State of one CTA: three layers of shared memory, and registers (256 assumed)."""
+    warps = sum(role.num_warps for role in program.classes[class_row].roles)
+    return 3 * program.launch.shared_bytes + 256 * 4 * 32 * max(1, warps)
+
+
+def _run(batch: Batch) -> None:
+    """Let every role run until it waits, in turn, until all are done. Raises SimulatedFailure on deadlock."""
+    while not all(role.finished for role in batch.roles):
+        progress = [_advance(batch, role) for role in batch.roles]
+        if not any(progress):
+            raise SimulatedFailure(_deadlock(batch))
+
+
+def _advance(batch: Batch, role: Role) -> bool:
+    """Run until the role waits or ends; whether anything ran."""
+    start = role.position
+    while role.waiting_at is None and not role.finished:
+        step = Step(batch, role, role.position)
+        role.position += 1
+        if step.op.active:
+            handler_for(step.mnemonic)(step)
+    return role.position != start
+
+
+def _deadlock(batch: Batch) -> str:
+    """Which warps wait at which barrier, since which line, and what the others do."""
+    parts = []
+    for role in batch.roles:
+        who = f"warps {role.warps[0]}..{role.warps[-1]} (role '{role.program.name}')"
+        if role.waiting_at is None:
+            parts.append(f"{who} have exited")
+            continue
+        arrivals = batch.arrived[role.waiting_at]
+        threads = sum(32 * arrival.role.program.num_warps for arrival in arrivals)
+        static = batch.program.statics[role.ops[role.position - 1].pc]
+        parts.append(f"{who} wait at barrier {role.waiting_at} ({static.mnemonic}) at {place_of(static)}, "
+                     f"where {threads} of {arrivals[0].expected_threads} threads arrived")
+    return f"deadlock in CTA {int(batch.ctas[0])} ({batch.cta_class.name}): {'; '.join(parts)}"

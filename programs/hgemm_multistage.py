@@ -1,0 +1,82 @@
+"""hgemm, D = A * B: cp.async multistage, ldmatrix, mma.sync, fragments double buffered (A by row, B by column)."""
+
+import gpusim as gs
+from gpusim import cute
+
+SIZES = {"M": 2048, "N": 2048, "K": 2048}
+
+
+def problem(M, N, K):
+    """B is stored as N x K by row, which is K x N by column."""
+    shapes = {"A": (M, K), "B": (N, K), "D": (M, N)}
+    return {name: gs.tensor(name, gs.f16, shape) for name, shape in shapes.items()}
+
+
+def flops(M, N, K):
+    return 2.0 * M * N * K
+
+
+def reference(inputs):
+    a, b = inputs["A"].astype("f4"), inputs["B"].astype("f4")
+    return {"D": (a @ b.T).astype("f2")}
+
+
+@gs.kernel
+def hgemm_multistage(ctx, A, B, D, *, tile=(128, 128, 32), warps=(2, 2), num_stages=3, swizzle="64B", raster="m"):
+    bM, bN, bK = tile
+    mma = gs.tiled_mma(gs.mma.SM80_16x8x16_F32F16F16F32_TN, tile=(bM, bN), warps=warps)
+    kStep = mma.atom.shape_mnk[2]
+    k_tiles, k_steps = A.shape[1] // bK, bK // kStep
+    if k_steps < 2:
+        raise gs.UserError("register double buffering needs at least two k steps in a tile", got=f"tile k {bK}",
+                           suggestion=f"tile k of {2 * kStep} or more")
+
+    m, n = ctx.launch((A.shape[0] // bM, B.shape[0] // bN), warps=mma.num_warps, raster=raster)
+    gA = ctx.local_tile(A, (bM, bK), (m, None))  # (bM, bK, k_tiles)
+    gB = ctx.local_tile(B, (bN, bK), (n, None))
+    gD = ctx.local_tile(D, (bM, bN), (m, n))
+    sA = ctx.smem("sA", gs.f16, (bM, bK, num_stages), swizzle=swizzle)
+    sB = ctx.smem("sB", gs.f16, (bN, bK, num_stages), swizzle=swizzle)
+    sA_steps, sB_steps = sA.tile().blocks(kStep), sB.tile().blocks(kStep)  # (bM, kStep, k_steps, num_stages)
+    rA, rB = ctx.fragment(mma, "A", buffers=2), ctx.fragment(mma, "B", buffers=2)
+    accumulators = ctx.fragment(mma, "C")
+
+    chunks = bK // 8  # 16-byte pieces of a row
+    threads = cute.Layout((mma.num_threads // chunks, chunks), (chunks, 1))
+    g2s = gs.tiled_copy(gs.copy.SM80_CP_ASYNC_CACHEGLOBAL_16B, threads, cute.Layout((1, 8), (8, 1)))
+    s2r = gs.copy.SM75_U32x4_LDSM_N
+    r2g = gs.copy.UniversalCopy_32b
+
+    def load(k_tile, stage):
+        ctx.copy(g2s, gA[..., k_tile], sA[..., stage], pred=k_tile < k_tiles)
+        ctx.copy(g2s, gB[..., k_tile], sB[..., stage], pred=k_tile < k_tiles)
+        ctx.cp_async_commit_group()
+
+    def fetch(step, stage, buffer):
+        ctx.copy(s2r, sA_steps[..., step, stage], rA[buffer])
+        ctx.copy(s2r, sB_steps[..., step, stage], rB[buffer])
+
+    with ctx.scope("prologue"):
+        for stage in range(num_stages - 1):
+            load(stage, stage)
+        ctx.cp_async_wait_group(num_stages - 2)
+        ctx.sync_threads()
+        fetch(0, 0, 0)
+        ctx.clear(accumulators)
+
+    read, write, buffer = 0, num_stages - 1, 0
+    for k_tile in ctx.range(k_tiles, name="main_loop"):
+        for step in range(k_steps):
+            if step == k_steps - 1:  # the next fragments belong to the next tile
+                ctx.cp_async_wait_group(num_stages - 2)
+                ctx.sync_threads()
+                read = (read + 1) % num_stages
+            fetch((step + 1) % k_steps, read, 1 - buffer)
+            if step == 0:
+                load(k_tile + num_stages - 1, write)
+                write = (write + 1) % num_stages
+            ctx.gemm(mma, accumulators, rA[buffer], rB[buffer])
+            buffer = 1 - buffer
+
+    with ctx.scope("epilogue"):
+        ctx.copy(r2g, ctx.convert(accumulators, gs.f16), gD)

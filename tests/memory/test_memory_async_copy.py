@@ -1,0 +1,121 @@
+"""cp.async: the hardware's table, a naive golden model of both paths, and laws."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gpusim
+from gpusim.errors import UserError
+from gpusim.memory import ASYNC_OPERATIONS, async_cost
+
+TABLE = Path(gpusim.__file__).parent / "data/hardware/h200/ldgsts_patterns.csv"
+ALL = 0xFFFFFFFF
+
+
+def golden_through_l1(width: int, shared: list[int], source: list[int], mask: int) -> int:
+    wavefronts = 0
+    per_phase = 128 // width
+    for start in range(0, 32, per_phase):
+        waiting = [lane for lane in range(start, start + per_phase) if mask >> lane & 1]
+        while waiting:
+            wavefronts += len({source[lane] // 128 for lane in waiting})
+            port_of_bank: dict[int, int] = {}
+            passed: list[int] = []
+            for lane in waiting:
+                port = port_of_bank.setdefault(shared[lane] % 128, source[lane] % 128)
+                rivals = [k for k in passed if source[k] == source[lane] and shared[k] != shared[lane]
+                          and shared[k] % 128 == shared[lane] % 128]
+                if port == source[lane] % 128 and not rivals:
+                    passed.append(lane)
+            waiting = [lane for lane in waiting if lane not in passed]
+    return wavefronts
+
+
+def golden_bypass(shared: list[int], source: list[int], mask: int) -> int:
+    lanes = [lane for lane in range(32) if mask >> lane & 1]
+    pieces = set()
+    for lane in lanes:
+        mates = [k for k in lanes if source[k] == source[lane] ^ 16 and shared[k] == shared[lane] ^ 16]
+        kind = "whole" if mates else ("low", "high")[source[lane] // 16 % 2]
+        pieces.add((source[lane] // 128, shared[lane] // 128, kind, (source[lane] ^ shared[lane]) // 16 % 4))
+    return len(pieces)
+
+
+def cost(operation: str, shared: list[int], source: list[int], mask: int = ALL) -> tuple[int, float]:
+    found = async_cost(operation, np.array([shared]), np.array([source]), np.array([mask], np.uint32))
+    return int(found.wavefronts[0]), float(found.bank_conflicts[0])
+
+
+@st.composite
+def copies(draw: st.DrawFn) -> tuple[str, list[int], list[int], int]:
+    """Lanes scattered over a few lines and rows, with or without holes and repeated sources."""
+    operation = draw(st.sampled_from(ASYNC_OPERATIONS))
+    width = int(operation[3:])
+    targets = draw(st.lists(st.integers(0, 4 * 128 // width - 1), min_size=32, max_size=32, unique=width < 16))
+    sources = draw(st.lists(st.integers(0, 3 * 128 // width - 1), min_size=32, max_size=32))
+    mask = draw(st.one_of(st.just(ALL), st.integers(0, ALL)))
+    return operation, [t * width for t in targets], [s * width for s in sources], mask
+
+
+@pytest.mark.parametrize("operation", ASYNC_OPERATIONS)
+def test_wavefronts_of_every_row_of_the_hardware_table(operation: str) -> None:
+    table = pd.read_csv(TABLE)
+    table = table[table["op"] == operation]
+    shared, source = (table[[f"{side}{lane}" for lane in range(32)]].to_numpy() for side in "ag")
+    masks = np.array([int(mask, 16) for mask in table["mask"]], np.uint32)
+    found = async_cost(operation, shared, source, masks)
+    assert len(table) >= 120
+    np.testing.assert_array_equal(found.wavefronts, table["wavefronts"])
+
+
+@given(copies())
+@settings(max_examples=300, deadline=None)
+def test_equals_the_golden_model(copy: tuple[str, list[int], list[int], int]) -> None:
+    operation, *rest = copy
+    width = int(operation[3:])
+    assert cost(*copy)[0] == (golden_bypass(*rest) if width == 16 else golden_through_l1(width, *rest))
+
+
+@given(copies(), st.integers(0, 100), st.integers(-100, 100))
+@settings(deadline=None)
+def test_moving_either_side_by_whole_lines_changes_nothing(
+    copy: tuple[str, list[int], list[int], int], rows: int, lines: int
+) -> None:
+    operation, shared, source, mask = copy
+    moved = cost(operation, [a + 128 * rows for a in shared], [g + 128 * lines for g in source], mask)
+    assert moved == cost(*copy)
+
+
+@given(copies())
+@settings(deadline=None)
+def test_bounds(copy: tuple[str, list[int], list[int], int]) -> None:
+    operation, _, source, mask = copy
+    lanes = [lane for lane in range(32) if mask >> lane & 1]
+    wavefronts, _ = cost(*copy)
+    assert len({source[lane] // 128 for lane in lanes}) <= wavefronts
+    assert wavefronts <= len(lanes) if operation == "CPA16" else (wavefronts > 0) == bool(lanes)
+
+
+@pytest.mark.parametrize(("operation", "swizzle"), product(ASYNC_OPERATIONS, range(8)))
+def test_a_swizzle_inside_rows_of_128_bytes_is_free(operation: str, swizzle: int) -> None:
+    width = int(operation[3:])
+    source = [lane * width // 128 * 8192 + lane * width % 128 for lane in range(32)]
+    shared = [(lane * width) ^ (swizzle << 4) for lane in range(32)]
+    assert cost(operation, shared, source) == (width // 4, 0)
+
+
+def test_says_what_hardware_refuses() -> None:
+    lanes = [lane * 16 for lane in range(32)]
+    with pytest.raises(UserError, match="access 0, lane 1: a 16-byte access needs an address that is a multiple of 16"):
+        cost("CPA16", [0, 8, *lanes[2:]], lanes)
+    with pytest.raises(UserError, match="access 0, lane 2, global side: a 16-byte access"):
+        cost("CPA16", lanes, [0, 16, 40, *lanes[3:]])
+    with pytest.raises(UserError, match="unknown asynchronous copy, got 'CPA32'; did you mean"):
+        cost("CPA32", lanes, lanes)
