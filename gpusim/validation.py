@@ -16,8 +16,8 @@ from ruamel.yaml.nodes import MappingNode, Node, SequenceNode
 
 from gpusim.errors import UserError, did_you_mean
 
-__all__ = ["ConfigError", "Document", "apply_settings", "load_yaml_model", "read_yaml", "validate_document",
-           "validate_mapping"]
+__all__ = ["ConfigError", "Document", "apply_settings", "load_yaml_model", "parse_yaml", "read_yaml",
+           "validate_document", "validate_mapping"]
 
 Model = TypeVar("Model", bound=BaseModel)
 Path_ = tuple[str | int, ...]

@@ -27,6 +27,9 @@ def hgemm_multistage(ctx, A, B, D, *, tile=(128, 128, 32), warps=(2, 2), num_sta
     mma = gs.tiled_mma(gs.mma.SM80_16x8x16_F32F16F16F32_TN, tile=(bM, bN), warps=warps)
     kStep = mma.atom.shape_mnk[2]
     k_tiles, k_steps = A.shape[1] // bK, bK // kStep
+    if num_stages < 2:
+        raise gs.UserError("a multistage pipeline needs one stage to fill and one to read",
+                           got=f"num_stages={num_stages}", suggestion="num_stages=2 or more")
     if k_steps < 2:
         raise gs.UserError("register double buffering needs at least two k steps in a tile", got=f"tile k {bK}",
                            suggestion=f"tile k of {2 * kStep} or more")

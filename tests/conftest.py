@@ -185,7 +185,7 @@ def tiny_result(tiny_program: Program) -> SimulationResult:
 
 
 def instant_result(program: Program, *, clock_mhz: float = 1000.0, window: object = None) -> SimulationResult:
-    """A result for any program without simulating it: cycles grow with shared-memory wavefronts, warps never stall long."""
+    """A result for any program without simulating it: cycles grow with shared-memory wavefronts."""
     from gpusim.report.executions import static_executions
     from gpusim.report.tables import shared_memory_table
 
@@ -197,7 +197,7 @@ def instant_result(program: Program, *, clock_mhz: float = 1000.0, window: objec
     counters = dict.fromkeys(COUNTERS, 0.0) | {
         "shared_wavefronts_load": float(loads["wavefronts"].sum()),
         "bank_conflicts_load": float(loads["bank_conflicts"].sum()),
-        "hmma_instructions": float(sum(n for n, s in zip(issued, program.statics, strict=True) if "HMMA" in s.mnemonic)),
+        "hmma_instructions": float(issued[["HMMA" in static.mnemonic for static in program.statics]].sum()),
     }
     cycles = 1000 + int(shared["wavefronts"].sum()) // 100
     events = np.zeros(len(program.statics) if window else 0, EVENT)

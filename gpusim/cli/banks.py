@@ -23,7 +23,7 @@ def banks(
         str | None, typer.Option(help="Lane to byte offset as a CuTe layout: '(8,4):(64,16)'.")
     ] = None,
     swizzle: Annotated[str, typer.Option(help="XOR of byte-address bits, such as 'S<2,4,3>'.")] = "",
-    global_layout: Annotated[str, typer.Option(help="For cp.async: lane to global byte offset, as a CuTe layout.")] = "",
+    global_layout: Annotated[str, typer.Option(help="For cp.async: lane to global byte offset.")] = "",
     gpu: Gpu = "h200",
     json: Json = False,
 ) -> None:

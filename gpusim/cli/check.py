@@ -18,7 +18,7 @@ __all__ = ["check"]
 def check(
     target: Target,
     settings: Settings = None,
-    full_size: Annotated[bool, typer.Option("--full-size", help="Keep the problem size instead of a small one.")] = False,
+    full_size: Annotated[bool, typer.Option("--full-size", help="Keep the problem size.")] = False,
     seed: Annotated[int, typer.Option(help="Seed of the random inputs.")] = 0,
     json: Json = False,
 ) -> None:

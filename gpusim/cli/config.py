@@ -32,10 +32,12 @@ def schema(
     kind: Annotated[str, typer.Argument(metavar="[run|gpu]", help="Schema of a run or of a GPU file.")] = "run",
 ) -> None:
     """Print the JSON schema of a run configuration or of a GPU file, for editors."""
+    from pydantic import BaseModel
+
     from gpusim.arch import GpuSpec
     from gpusim.experiments.config import RunConfig
 
-    models = {"run": RunConfig, "gpu": GpuSpec}
+    models: dict[str, type[BaseModel]] = {"run": RunConfig, "gpu": GpuSpec}
     if kind not in models:
         raise typer.BadParameter(f"'{kind}' is neither run nor gpu", param_hint="KIND")
     print_json(models[kind].model_json_schema())

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -22,11 +23,11 @@ app = typer.Typer(
     epilog="Exit status: 0 done, 1 the simulated thing failed, 2 bad usage or configuration.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _name, _command in {
-    "run": run.run, "compare": compare.compare, "timeline": timeline.timeline, "banks": banks.banks,
-    "occupancy": occupancy.occupancy, "check": check.check, "validate": validate.validate,
-}.items():
-    app.command(_name)(_command)
+_COMMANDS: tuple[Callable[..., None], ...] = (
+    run.run, compare.compare, timeline.timeline, banks.banks, occupancy.occupancy, check.check, validate.validate,
+)
+for _command in _COMMANDS:
+    app.command()(_command)
 app.add_typer(config.app, name="config")
 
 

@@ -4,6 +4,7 @@ Leaves out what the results are."""
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,8 +18,8 @@ __all__ = [
     "console", "errors", "number", "print_csv", "print_frame", "print_json", "print_rows", "progress_bar", "strict",
 ]
 
-_NUMBER_STARTS = tuple("0123456789+-.")
-_PLAIN_WIDTH = 200
+_NUMBER = re.compile(r"-|[-+]?[\d,]+(\.\d+)?( [\w/%]+)?")
+_PLAIN_WIDTH = 10_000
 """Columns of a table that goes to a file or a pipe."""
 
 
@@ -65,7 +66,7 @@ def number(value: object) -> str:
 
 
 def print_rows(title: str, headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """A table on stdout; columns of numbers are set to the right."""
+    """A table on stdout; columns of numbers are set to the right, text wraps where a terminal is narrow."""
     from rich.markup import escape
     from rich.table import Table
 
@@ -73,8 +74,8 @@ def print_rows(title: str, headings: Sequence[str], rows: Sequence[Sequence[obje
                   show_header=any(headings))
     for index, heading in enumerate(headings):
         cells = [number(row[index]) for row in rows]
-        is_number = all(cell[:1] in _NUMBER_STARTS for cell in cells)
-        table.add_column(heading, justify="right" if is_number else "left", no_wrap=True)
+        is_number = all(_NUMBER.fullmatch(cell) for cell in cells)
+        table.add_column(heading, justify="right" if is_number else "left", no_wrap=is_number)
     for row in rows:
         table.add_row(*(escape(number(cell)) for cell in row))
     screen = console()

@@ -30,7 +30,7 @@ def run(
 ) -> None:
     """Simulate a kernel and report on it.
 
-    Prints cycles, occupancy, bank conflicts, stalls and traffic; writes a directory with tables, a timeline and a report.
+    Prints cycles, occupancy, bank conflicts, stalls and traffic; writes tables, a timeline and a report.
     """
     if listing:
         return _print_listing(json)

@@ -13,23 +13,22 @@ from typing import Any
 from gpusim.cute.int_tuple import IntTuple, ceil_div, flatten, is_int, prefix_product, product
 from gpusim.cute.layout import Layout, make_layout
 from gpusim.cute.modes import check_rank, coalesce, flat_modes, from_modes
-from gpusim.cute.swizzle import ComposedLayout, Swizzle, on_inner, through_layout
+from gpusim.cute.swizzle import ComposedLayout, Swizzle, lifted, through_layout
 from gpusim.errors import UserError
 
 __all__ = ["by_mode", "complement", "composition", "left_inverse", "right_inverse"]
 
 
+@lifted
 def composition(layoutA: Any, layoutB: Any) -> Any:
     """``R(c) = A(B(c))`` with the domain of ``B``.
 
-    ``A`` is a layout, a swizzle or a composed layout. ``B`` is a layout, an integer ``n`` (the layout ``n:1``), None
-    (no change), a swizzle, or a tuple of these applied mode by mode. Raises UserError where the extents or strides of
-    ``B`` do not divide those of ``A``, so that no layout is that function.
+    ``A`` is a layout, a swizzle, a composed layout or a tensor. ``B`` is a layout, an integer ``n`` (the layout
+    ``n:1``), None (no change), a swizzle, or a tuple of these applied mode by mode. Raises UserError where the extents
+    or strides of ``B`` do not divide those of ``A``, so that no layout is that function.
     """
     if layoutB is None:
         return layoutA
-    if isinstance(layoutA, ComposedLayout):
-        return on_inner(composition, layoutA, layoutB)
     if isinstance(layoutA, Swizzle):
         return ComposedLayout(layoutA, 0, Layout(layoutB) if is_int(layoutB) else layoutB)
     if isinstance(layoutB, Swizzle):
@@ -80,7 +79,9 @@ def _check_no_carry(modes: list[tuple[int, Any]], leaves: list[tuple[int, int]])
         boundary *= size
         reach = sum(_largest_residue(extent, stride, boundary) for extent, stride in leaves)
         if reach >= boundary:
-            raise _Indivisible(f"the right modes must not add up to {boundary} or more within the left modes below it")
+            raise _Indivisible(
+                f"the right layout's modes must not add up across the left layout's mode boundary at {boundary}"
+            )
 
 
 def _largest_residue(extent: int, stride: int, boundary: int) -> int:

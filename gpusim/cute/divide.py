@@ -1,23 +1,26 @@
 """Models the four divides: a layout split into tiles and the rest.
 Leaves out products (gpusim.cute.product) and tensors (gpusim.cute.tensor).
 
-A tiler is a layout, an integer, None (keep the mode), or a tuple of tilers applied mode by mode.
+A tiler is a layout, an integer, None (keep the mode), or a tuple of tilers applied mode by mode. What is divided is a
+layout, a composed layout or a tensor.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from gpusim.cute.compose import by_mode, complement, composition
 from gpusim.cute.int_tuple import is_int
 from gpusim.cute.layout import Layout, make_layout, size
 from gpusim.cute.modes import check_rank
-from gpusim.cute.swizzle import ComposedLayout, on_inner
+from gpusim.cute.swizzle import lifted
 
 __all__ = ["flat_divide", "hier_unzip", "logical_divide", "tiled_divide", "tiled_unzip", "zipped_divide"]
 
 
+@lifted
 def logical_divide(layoutA: Any, layoutB: Any) -> Any:
     """``(tile, rest)``: the elements that tiler ``layoutB`` selects, then the repetitions that cover ``layoutA``.
 
@@ -25,8 +28,6 @@ def logical_divide(layoutA: Any, layoutB: Any) -> Any:
     """
     if layoutB is None:
         return layoutA
-    if isinstance(layoutA, ComposedLayout):
-        return on_inner(logical_divide, layoutA, layoutB)
     if isinstance(layoutB, tuple):
         return by_mode(logical_divide, layoutA, layoutB)
     tile = Layout(layoutB) if is_int(layoutB) else layoutB
@@ -50,23 +51,21 @@ def tiled_unzip(zipped: Layout) -> Layout:
     return make_layout([zipped[0], *zipped[1]])
 
 
+@lifted
+@lru_cache(maxsize=4096)
 def zipped_divide(layoutA: Any, layoutB: Any) -> Any:
     """``((TileM, TileN), (RestM, RestN, ...))``."""
-    if isinstance(layoutA, ComposedLayout):
-        return on_inner(zipped_divide, layoutA, layoutB)
     return hier_unzip(logical_divide, layoutA, layoutB)
 
 
+@lifted
 def tiled_divide(layoutA: Any, layoutB: Any) -> Any:
     """``((TileM, TileN), RestM, RestN, ...)``."""
-    if isinstance(layoutA, ComposedLayout):
-        return on_inner(tiled_divide, layoutA, layoutB)
     return tiled_unzip(zipped_divide(layoutA, layoutB))
 
 
+@lifted
 def flat_divide(layoutA: Any, layoutB: Any) -> Any:
     """``(TileM, TileN, RestM, RestN, ...)``."""
-    if isinstance(layoutA, ComposedLayout):
-        return on_inner(flat_divide, layoutA, layoutB)
     zipped = zipped_divide(layoutA, layoutB)
     return make_layout([*zipped[0], *zipped[1]])

@@ -11,7 +11,7 @@ from gpusim.cute.divide import hier_unzip, tiled_unzip
 from gpusim.cute.int_tuple import IntTuple, is_int, product
 from gpusim.cute.layout import Layout, cosize, make_layout, make_ordered_layout, rank, size
 from gpusim.cute.modes import append, coalesce
-from gpusim.cute.swizzle import ComposedLayout, on_inner
+from gpusim.cute.swizzle import lifted
 from gpusim.errors import UserError
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
 ]
 
 
+@lifted
 def logical_product(layoutA: Any, layoutB: Any) -> Any:
     """``(block, repeats)``: ``layoutA`` repeated as ``layoutB`` says, over the offsets that ``layoutA`` leaves free.
 
@@ -32,8 +33,6 @@ def logical_product(layoutA: Any, layoutB: Any) -> Any:
     """
     if layoutB is None:
         return layoutA
-    if isinstance(layoutA, ComposedLayout):
-        return on_inner(logical_product, layoutA, layoutB)
     if isinstance(layoutB, tuple):
         return by_mode(logical_product, layoutA, layoutB)
     tile = Layout(layoutB) if is_int(layoutB) else layoutB
@@ -56,32 +55,31 @@ def flat_product(layoutA: Any, layoutB: Any) -> Layout:
     return make_layout([*zipped[0], *zipped[1]])
 
 
+@lifted
 def blocked_product(block: Any, tiler: Layout) -> Any:
     """``((BlockM, RepeatM), (BlockN, RepeatN))``: blocks lie side by side."""
     return _mixed_product(block, tiler, block_first=True)
 
 
+@lifted
 def raked_product(block: Any, tiler: Layout) -> Any:
     """``((RepeatM, BlockM), (RepeatN, BlockN))``: the elements of a block lie apart, repeats in between."""
     return _mixed_product(block, tiler, block_first=False)
 
 
 def _mixed_product(block: Any, tiler: Layout, block_first: bool) -> Any:
-    if isinstance(block, ComposedLayout):
-        return on_inner(_mixed_product, block, tiler, block_first)
     modes = max(rank(block), rank(tiler))
     blocks, repeats = logical_product(append(block, Layout(1, 0), modes), append(tiler, Layout(1, 0), modes))
     pairs = zip(blocks, repeats, strict=True) if block_first else zip(repeats, blocks, strict=True)
     return make_layout([make_layout(pair) for pair in pairs])
 
 
+@lifted
 def tile_to_shape(block: Any, shape: IntTuple, order: IntTuple = None) -> Any:
     """``block`` repeated until it fills ``shape``; repeats are laid out by rising ``order`` (default: mode 0 first).
 
     Every mode is coalesced. Raises UserError where a block extent does not divide the shape.
     """
-    if isinstance(block, ComposedLayout):
-        return on_inner(tile_to_shape, block, shape, order)
     padded = append(block, Layout(1, 0), rank(shape))
     extents = tuple(product(mode) for mode in shape) if isinstance(shape, tuple) else (shape,)
     if len(padded) != len(extents):

@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import Any
 
 from gpusim.cute.int_tuple import IntTuple, flatten, is_tuple
-from gpusim.cute.layout import Layout, make_layout
-from gpusim.cute.swizzle import ComposedLayout, on_inner
+from gpusim.cute.layout import Layout, LayoutBase, make_layout
+from gpusim.cute.swizzle import lifted
 from gpusim.errors import UserError
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "flatten_layout",
     "from_modes",
     "group",
+    "open_modes",
     "prepend",
     "select",
 ]
@@ -40,6 +41,11 @@ def from_modes(modes: list[tuple[int, Any]]) -> Layout:
     return Layout(tuple(extent for extent, _ in modes), tuple(stride for _, stride in modes))
 
 
+def open_modes(layout: LayoutBase) -> Any:
+    """The coordinate that keeps every mode of ``layout``: one None per mode, or a single None without modes."""
+    return (None,) * len(layout) if isinstance(layout.shape, tuple) else None
+
+
 def check_rank(what: str, layout: Any, tiler: tuple[Any, ...]) -> None:
     """Raise UserError where a by-mode tiler has more modes than the layout."""
     if len(layout) < len(tiler):
@@ -48,14 +54,13 @@ def check_rank(what: str, layout: Any, tiler: tuple[Any, ...]) -> None:
         )
 
 
+@lifted
 @lru_cache(maxsize=4096)
 def coalesce(layout: Any, profile: IntTuple = None) -> Any:
     """The layout with the fewest modes that is the same function of the linear coordinate.
 
     With a tuple ``profile`` each mode is coalesced by itself, following the profile's nesting.
     """
-    if isinstance(layout, ComposedLayout):
-        return on_inner(coalesce, layout, profile)
     if isinstance(profile, tuple):
         return _by_profile(coalesce, layout, profile)
     merged: list[tuple[int, Any]] = []
@@ -93,27 +98,32 @@ def _without_zeros(shape: IntTuple, stride: IntTuple) -> IntTuple:
     return 1 if stride == 0 else shape
 
 
+@lifted
 def flatten_layout(layout: Layout) -> Layout:
     """The same leaves without nesting."""
     return Layout(flatten(layout.shape), flatten(layout.stride)) if is_tuple(layout.shape) else layout
 
 
+@lifted
 def select(layout: Layout, *modes: int) -> Layout:
     """The named top-level modes, in that order."""
     return make_layout([layout[mode] for mode in modes])
 
 
+@lifted
 def group(layout: Layout, begin: int, end: int) -> Layout:
     """Top-level modes ``begin`` up to ``end`` gathered into one mode."""
     modes = list(layout)
     return make_layout([*modes[:begin], make_layout(modes[begin:end]), *modes[end:]])
 
 
+@lifted
 def append(layout: Layout, mode: Layout, up_to_rank: int | None = None) -> Layout:
     """``layout`` with ``mode`` added behind, once or until it has ``up_to_rank`` modes."""
     return make_layout([*layout, *[mode] * _missing(layout, up_to_rank)])
 
 
+@lifted
 def prepend(layout: Layout, mode: Layout, up_to_rank: int | None = None) -> Layout:
     """``layout`` with ``mode`` added in front, once or until it has ``up_to_rank`` modes."""
     return make_layout([*[mode] * _missing(layout, up_to_rank), *layout])

@@ -7,7 +7,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import wraps
+from typing import Any, Protocol, runtime_checkable
 
 from gpusim.cute.int_tuple import IntTuple, crd2idx, has_none
 from gpusim.cute.layout import Layout, LayoutBase
@@ -16,9 +17,10 @@ from gpusim.errors import UserError
 
 __all__ = [
     "ComposedLayout",
+    "HasLayout",
     "Swizzle",
+    "lifted",
     "make_swizzle",
-    "on_inner",
     "shiftl",
     "shiftr",
     "slice_and_offset",
@@ -172,6 +174,29 @@ def slice_and_offset(crd: Any, layout: Any) -> tuple[Any, Any]:
     return layout(crd), crd2idx(crd, layout.shape, layout.stride)
 
 
-def on_inner(operation: Callable[..., Any], layout: ComposedLayout, *arguments: Any) -> ComposedLayout:
-    """``operation`` applied to the inner layout, which alone decides the coordinates."""
-    return ComposedLayout(layout.layoutB, layout.offset, operation(layout.layoutA, *arguments))
+def lifted(operation: Callable[..., Any]) -> Callable[..., Any]:
+    """``operation`` on layouts, made to work on composed layouts and tensors as well.
+
+    It only regroups coordinates, so it acts on the inner layout of a composed layout and on the layout of a tensor.
+    """
+
+    @wraps(operation)
+    def apply(layout: Any, *arguments: Any, **options: Any) -> Any:
+        if isinstance(layout, Layout):  # asked first: by far the most frequent
+            return operation(layout, *arguments, **options)
+        if isinstance(layout, ComposedLayout):
+            return ComposedLayout(layout.layoutB, layout.offset, apply(layout.layoutA, *arguments, **options))
+        if isinstance(layout, HasLayout):
+            return layout.with_layout(apply(layout.layout, *arguments, **options))
+        return operation(layout, *arguments, **options)
+
+    return apply
+
+
+@runtime_checkable
+class HasLayout(Protocol):
+    """A tensor, or anything else that is a view by a layout."""
+
+    @property
+    def layout(self) -> Any: ...
+    def with_layout(self, layout: Any) -> Any: ...

@@ -14,6 +14,7 @@ from gpusim.cute.compose import composition
 from gpusim.cute.divide import zipped_divide
 from gpusim.cute.int_tuple import IntTuple, dice_, has_none, idx2crd, product
 from gpusim.cute.layout import Layout, LayoutBase, make_layout, rank
+from gpusim.cute.modes import open_modes
 from gpusim.cute.swizzle import ComposedLayout, slice_and_offset
 from gpusim.errors import UserError
 
@@ -77,7 +78,7 @@ class Tensor:
 
     def compose(self, tiler: Any) -> Tensor:
         """The tensor seen through ``composition(layout, tiler)``."""
-        return Tensor(composition(self.layout, tiler), self.offset)
+        return composition(self, tiler)
 
     def with_layout(self, layout: LayoutBase) -> Tensor:
         """The same place under another layout."""
@@ -145,7 +146,7 @@ def local_tile(tensor: Tensor, tiler: Any, coord: Any, proj: tuple[Any, ...] | N
     tiled = zipped_divide(tensor.layout, tiler)
     if isinstance(coord, tuple):
         coord = coord + (None,) * (rank(tiled[1]) - len(coord))
-    return Tensor(tiled, tensor.offset)(_all(tiled[0]), coord)
+    return tensor.with_layout(tiled)(open_modes(tiled[0]), coord)
 
 
 def local_partition(tensor: Tensor, thr_layout: Layout, index: int, proj: tuple[Any, ...] | None = None) -> Tensor:
@@ -155,12 +156,7 @@ def local_partition(tensor: Tensor, thr_layout: Layout, index: int, proj: tuple[
     tiler = tuple(product(mode.shape) for mode in thr_layout)
     coord = tuple(_flat_coordinate(index, mode) for mode in thr_layout)
     tiled = zipped_divide(tensor.layout, tiler)
-    return Tensor(tiled, tensor.offset)(coord, _all(tiled[1]))
-
-
-def _all(layout: LayoutBase) -> Any:
-    """The coordinate that keeps every mode of ``layout``."""
-    return (None,) * len(layout) if isinstance(layout.shape, tuple) else None
+    return tensor.with_layout(tiled)(coord, open_modes(tiled[1]))
 
 
 def _flat_coordinate(index: int, mode: Layout) -> int:

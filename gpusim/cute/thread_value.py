@@ -12,16 +12,11 @@ from gpusim.cute.basis import ArithTuple
 from gpusim.cute.layout import LayoutBase, size
 from gpusim.cute.tensor import Tensor
 
-__all__ = ["as_tensor", "offsets_of", "open_grid", "open_modes"]
+__all__ = ["as_tensor", "offsets_of", "open_grid"]
 
 
 def as_tensor(x: Tensor | LayoutBase) -> Tensor:
     return x if isinstance(x, Tensor) else Tensor(x)
-
-
-def open_modes(layout: Any) -> Any:
-    """The coordinate that keeps all of ``layout``, one None per mode where it has modes."""
-    return (None,) * len(layout) if isinstance(layout.shape, tuple) else None
 
 
 def open_grid(values: Any, rest: Any) -> list[np.ndarray]:

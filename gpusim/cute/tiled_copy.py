@@ -18,11 +18,11 @@ from gpusim.cute.divide import zipped_divide
 from gpusim.cute.int_tuple import product
 from gpusim.cute.layout import Layout, LayoutBase, make_layout, size
 from gpusim.cute.layout_product import logical_product, raked_product
-from gpusim.cute.modes import coalesce
+from gpusim.cute.modes import coalesce, open_modes
 from gpusim.cute.recast import recast_layout, upcast
-from gpusim.cute.swizzle import ComposedLayout
+from gpusim.cute.swizzle import lifted
 from gpusim.cute.tensor import Tensor
-from gpusim.cute.thread_value import as_tensor, offsets_of, open_grid, open_modes
+from gpusim.cute.thread_value import as_tensor, offsets_of, open_grid
 from gpusim.cute.tiled_mma import TiledMMA
 from gpusim.errors import UserError
 
@@ -89,7 +89,7 @@ class TiledCopy:
 
     def tidfrg(self, side: str, layout: Any) -> Any:
         """``layout`` as ``(threads, (atom values, repeats), (RestM, RestN, ...))`` for ``side`` src or dst."""
-        return _tidfrg(self, side, layout)
+        return lifted(lambda inner: _tidfrg(self, side, inner))(layout)
 
     def side_tv(self, side: str) -> Layout:
         """(thread, value) to the column-major index in the tile, as the ``side`` of the copy sees it."""
@@ -105,7 +105,7 @@ class TiledCopy:
         Values run through the atom's values first, then through its repeats.
         """
         tensor = as_tensor(tensor)
-        tiled = Tensor(self.tidfrg(side, tensor.layout), tensor.offset)
+        tiled = self.tidfrg(side, tensor)
         values, *rest = open_grid(tiled.layout[1], tiled.layout[2])
         threads = np.arange(self.size()).reshape(-1, *[1] * values.ndim)
         return offsets_of(tiled, threads, values, tuple(rest))
@@ -140,7 +140,7 @@ class ThrCopy:
     def partition(self, side: str, tensor: Tensor | LayoutBase) -> Tensor:
         """This thread's part ``((atom values, repeats), RestM, RestN, ...)``."""
         tensor = as_tensor(tensor)
-        tiled = Tensor(self.tiled.tidfrg(side, tensor.layout), tensor.offset)
+        tiled = self.tiled.tidfrg(side, tensor)
         return tiled(self.thread, None, open_modes(tiled.layout[2]))
 
     def partition_S(self, tensor: Tensor | LayoutBase) -> Tensor:
@@ -158,8 +158,6 @@ class ThrCopy:
 
 @lru_cache(maxsize=512)
 def _tidfrg(copy: TiledCopy, side: str, layout: Any) -> Any:
-    if isinstance(layout, ComposedLayout):
-        return ComposedLayout(layout.layoutB, layout.offset, _tidfrg(copy, side, layout.layoutA))
     for mode, tile in enumerate(copy.shape_mn):
         if size(layout[mode]) % tile:
             rule = f"extent {size(layout[mode])} of mode {mode} must be a multiple of the tiled copy's {tile}"

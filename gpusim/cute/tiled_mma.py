@@ -2,7 +2,7 @@
 Leaves out the instruction itself (its atom comes from gpusim.arch.atoms as a plain object) and registers.
 
 An atom has ``shape_mnk`` and the thread-value layouts ``A_tv, B_tv, C_tv`` of CuTe's MMA_Traits: (thread, value) to the
-column-major index in (M,K), (N,K), (M,N).
+column-major index in (M,K), (N,K), (M,N). It may have ``thr_id``, the lanes of its threads (default: 0, 1, 2, ...).
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from gpusim.cute.divide import logical_divide, zipped_divide
 from gpusim.cute.int_tuple import idx2crd
 from gpusim.cute.layout import Layout, LayoutBase, make_layout, size
 from gpusim.cute.layout_product import tiled_product
-from gpusim.cute.swizzle import ComposedLayout
+from gpusim.cute.modes import open_modes
+from gpusim.cute.swizzle import lifted
 from gpusim.cute.tensor import Tensor
-from gpusim.cute.thread_value import as_tensor, offsets_of, open_grid, open_modes
+from gpusim.cute.thread_value import as_tensor, offsets_of, open_grid
 from gpusim.errors import UserError
 
 __all__ = ["MmaAtomLike", "ThrMMA", "TiledMMA", "make_tiled_mma"]
@@ -56,7 +57,8 @@ class TiledMMA:
     @cached_property
     def thr_layout_vmnk(self) -> Layout:
         """(thread of the atom, atom m, atom n, atom k) to thread index."""
-        return tiled_product(Layout(size(self.atom.C_tv[0])), self.atom_layout_mnk)
+        threads = getattr(self.atom, "thr_id", None) or Layout(size(self.atom.C_tv[0]))
+        return tiled_product(threads, self.atom_layout_mnk)
 
     @cached_property
     def shape_mnk(self) -> tuple[int, ...]:
@@ -75,12 +77,13 @@ class TiledMMA:
 
         Raises UserError where the tile does not divide the matrix.
         """
-        return _thrfrg(self, operand, layout)
+        return lifted(lambda inner: _thrfrg(self, operand, inner))(layout)
 
     def tv_layout(self, operand: str) -> Layout:
         """(thread, value) to the column-major index in the operand's tile; operands shared by threads have stride 0."""
         return _tv_layout(self, operand)
 
+    @cached_property
     def thread_coordinates(self) -> tuple[np.ndarray, ...]:
         """(v, m, n, k) of every thread."""
         shape = self.thr_layout_vmnk.shape
@@ -97,9 +100,9 @@ class TiledMMA:
     def tv_offsets(self, operand: str, tensor: Tensor | LayoutBase) -> np.ndarray:
         """Element offsets of what every thread owns: an array ``(threads, values, rest0, rest1)``."""
         tensor = as_tensor(tensor)
-        tiled = Tensor(self.thrfrg(operand, tensor.layout), tensor.offset)
+        tiled = self.thrfrg(operand, tensor)
         values, *rest = open_grid(tiled.layout[1][0], tiled.layout[1][1])
-        v, *mnk = (axis.reshape(-1, *[1] * values.ndim) for axis in self.thread_coordinates())
+        v, *mnk = (axis.reshape(-1, *[1] * values.ndim) for axis in self.thread_coordinates)
         first, second = _MODES[operand]
         return offsets_of(tiled, (v, (mnk[first], mnk[second])), (values, tuple(rest)))
 
@@ -114,8 +117,8 @@ class ThrMMA:
     def partition(self, operand: str, tensor: Tensor | LayoutBase) -> Tensor:
         """This thread's part ``(V, Rest0, Rest1)`` of the operand's matrix; further modes stay behind."""
         tensor = as_tensor(tensor)
-        tiled = Tensor(self.tiled.thrfrg(operand, tensor.layout), tensor.offset)
-        v, *mnk = (int(axis[self.thread]) for axis in self.tiled.thread_coordinates())
+        tiled = self.tiled.thrfrg(operand, tensor)
+        v, *mnk = (int(axis[self.thread]) for axis in self.tiled.thread_coordinates)
         first, second = _MODES[operand]
         return tiled((v, (mnk[first], mnk[second])), (None, open_modes(tiled.layout[1][1])))
 
@@ -131,8 +134,6 @@ class ThrMMA:
 
 @lru_cache(maxsize=256)
 def _thrfrg(mma: TiledMMA, operand: str, layout: Any) -> Any:
-    if isinstance(layout, ComposedLayout):
-        return ComposedLayout(layout.layoutB, layout.offset, _thrfrg(mma, operand, layout.layoutA))
     first, second = _MODES[operand]
     atom_shape, threads = mma.atom.shape_mnk, mma.thr_layout_vmnk
     for mode, i in enumerate((first, second)):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.arch import GpuSpec
+from gpusim.arch.paths import data_roots
 from gpusim.dsl.backend import FinishedOps, Schedule, finish
 from gpusim.dsl.context import Context
 from gpusim.dsl.lowering import StaticTable, fit_registers, lower_role
@@ -30,7 +31,8 @@ class Kernel:
     def __init__(self, function: Callable[..., None]) -> None:
         self.function = function
         self.name = function.__name__
-        self.file = inspect.getsourcefile(function) or ""
+        self.file = str(Path(inspect.getsourcefile(function) or "").resolve())
+        self.shown_file = _shown(Path(self.file))
         arguments = list(inspect.signature(function).parameters.values())[1:]
         self.tensor_names = tuple(a.name for a in arguments if a.kind is not a.KEYWORD_ONLY)
         self.parameters: dict[str, Any] = {a.name: a.default for a in arguments if a.kind is a.KEYWORD_ONLY}
@@ -45,7 +47,8 @@ class Kernel:
         """
         chosen = self._parameters(parameters)
         if len(tensors) != len(self.tensor_names):
-            raise UserError(f"kernel {self.name} takes the tensors {', '.join(self.tensor_names)}", place=self.file,
+            raise UserError(f"kernel {self.name} takes the tensors {', '.join(self.tensor_names)}",
+                            place=self._place_of_definition(),
                             got=len(tensors))
         return _Recording(self, spec, tensors, chosen, schedule).program(flops, registers)
 
@@ -58,14 +61,14 @@ class Kernel:
         return {**self.parameters, **{name: _plain(value) for name, value in given.items()}}
 
     def _place_of_definition(self) -> str:
-        return f"{Path(self.file).name}:{self.function.__code__.co_firstlineno}"
+        return f"{self.shown_file}:{self.function.__code__.co_firstlineno}"
 
     def run(self, context: Context, parameters: dict[str, Any]) -> None:
         """Execute the body on a context; errors name the line of the kernel they came from."""
         try:
             self.function(context, *context.grid.tensors, **parameters)
         except UserError as error:
-            place = f"{Path(self.file).name}:{self._line_of(error)}"
+            place = f"{self.shown_file}:{self._line_of(error)}"
             raise UserError(error.rule, place=f"{place}: {error.place}" if error.place else place, got=error.got,
                             suggestion=error.suggestion) from error
 
@@ -76,6 +79,12 @@ class Kernel:
                 line = trace.tb_lineno
             trace = trace.tb_next
         return line
+
+
+def _shown(file: Path) -> str:
+    """The file as messages name it: from the root of the installation, or of where the user is."""
+    roots = [root for root in (*data_roots(), Path.cwd()) if file.is_relative_to(root)]
+    return str(file.relative_to(roots[0])) if roots else str(file)
 
 
 def _plain(value: Any) -> Any:
@@ -105,7 +114,7 @@ class _Recording:
                  schedule: Schedule) -> None:
         self.kernel, self.spec, self.tensors = kernel, spec, tensors
         self.parameters, self.schedule = parameters, schedule
-        self.statics = StaticTable(kernel.file)
+        self.statics = StaticTable(kernel.shown_file)
         self.registers = 0  # per thread, by the most demanding role
         self.notes: list[str] = []
 
@@ -119,7 +128,11 @@ class _Recording:
             name=self.kernel.name, statics=tuple(self.statics.rows), classes=classes,
             launch=self._launch(first, registers), cta_class=cta_class.reshape(-1).astype(np.int32),
             cta_bases=addresses - addresses % LINE_BYTES, cta_index=first.grid.cta_index(),
-            tensors=self._tensor_infos(first), flops=flops, parameters=dict(self.parameters), notes=tuple(self.notes))
+            tensors=self._tensor_infos(first), flops=flops, parameters=dict(self.parameters),
+            notes=(*self._register_note(registers), *self.notes))
+
+    def _register_note(self, given: int | None) -> tuple[str, ...]:
+        return () if given else (f"registers per thread are estimated ({self.registers}); registers= overrides that",)
 
     def _context(self, residues: tuple[int, ...]) -> Context:
         context = Context(self.spec, self.tensors, residues)
@@ -135,10 +148,10 @@ class _Recording:
     def _role(self, role: Recorder, context: Context) -> RoleProgram:
         numbers = {tensor.name: number for number, tensor in enumerate(context.shared.tensors)}
         threads = context.grid.num_warps * LANES
-        lowered = lower_role(role.blocks, role.registers, self.statics, threads, self.spec.sm, numbers)
+        lowered = lower_role(role.blocks, role.registers, self.statics, threads, self.spec, numbers)
         finished = self._finish(lowered.blocks)
-        needed = max(lowered.registers_needed, finished.register_estimate.registers)
-        self.registers = max(self.registers, fit_registers(needed, threads, self.spec.sm))
+        needed = lowered.registers_needed or finished.register_estimate.registers  # live ranges where no rule speaks
+        self.registers = max(self.registers, fit_registers(needed, threads, self.spec))
         accesses = build_access_table(role.accesses, role.num_warps)
         return RoleProgram(role.name, role.first_warp, role.num_warps, finished.ops, accesses)
 

@@ -28,14 +28,11 @@ class SharedMemory:
         return max((tensor.base_address + tensor.size_bytes for tensor in self.tensors), default=0)
 
     def allocate(self, name: str, dtype: DType, shape: tuple[int, int, int], swizzle: str) -> SmemTensor:
-        """A tensor (rows, columns, stages). Raises UserError for a taken name, stages < 2, an over-full memory."""
+        """A tensor (rows, columns, stages). Raises UserError for a taken name, an empty shape, an over-full memory."""
         if any(tensor.name == name for tensor in self.tensors):
             raise UserError("a shared tensor needs a name of its own", got=f"'{name}'")
         if len(shape) != 3 or min(shape) < 1:
             raise UserError(f"shared tensor {name} has the shape (rows, columns, stages)", got=shape)
-        if shape[2] < 2:
-            raise UserError(f"a pipelined tensor needs at least 2 stages, one to fill and one to read ({name})",
-                            got=shape[2], suggestion="num_stages=2 or more")
         row_bytes = shape[1] * dtype.bytes
         spelled = smem_swizzle(swizzle, row_bytes)
         tensor = SmemTensor(name, dtype, shape, row_bytes + spelled.pad_bytes, spelled.swizzle or NO_SWIZZLE, 0)

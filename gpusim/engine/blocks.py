@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gpusim.engine.image import ProgramImage
-from gpusim.engine.scoreboards import ready_time
-from gpusim.engine.state import GROUPS, SmState
+from gpusim.engine.state import WARP, SmState
 
 __all__ = ["BlockScheduler"]
 
@@ -62,42 +61,31 @@ class BlockScheduler:
     def retire(self, ended: np.ndarray) -> None:
         """CTAs that have ended, rows (SM, slot, cycle): their SMs get the next ones in the order of time."""
         for sm, slot, cycle in sorted(map(tuple, ended.tolist()), key=lambda row: (row[2], row[0], row[1])):
-            self.end[self.state.slot_cta[sm, slot]] = cycle
-            self.state.slot_cta[sm, slot] = -1
+            self.end[self.state.slots[sm, slot]["cta"]] = cycle
+            self.state.slots[sm, slot]["cta"] = -1
             self.running -= 1
             if self._waiting:
                 self._upcoming.append((cycle + self.gap_cycles, sm, self._waiting.popleft()))
 
     def _install(self, cycle: int, sm: int, cta: int) -> None:
-        st, image = self.state, self.image
-        slot = int(np.flatnonzero(st.slot_cta[sm] < 0)[0])
-        st.slot_cta[sm, slot], st.slot_warps[sm, slot], st.slot_end[sm, slot] = cta, image.warps_per_cta, 0
-        st.slot_arrived[sm, slot] = 0
+        slot = int(np.flatnonzero(self.state.slots[sm]["cta"] < 0)[0])
+        self.state.slots[sm, slot] = (cta, self.image.warps_per_cta, 0, 0)
         self.start[cta], self.placed_on[cta] = cycle, sm
         self.running += 1
-        first = int(np.argmin(self._load(sm)))
-        for warp in range(image.warps_per_cta):
+        first = int(np.argmin(self.state.warps[sm]["live"].reshape(-1, 4).sum(axis=0)))
+        for warp in range(self.image.warps_per_cta):
             self._install_warp(cycle, sm, slot, cta, warp, (first + warp) % 4)
 
-    def _load(self, sm: int) -> np.ndarray:
-        return self.state.live[sm].reshape(-1, 4).sum(axis=0)
-
     def _install_warp(self, cycle: int, sm: int, slot: int, cta: int, warp: int, part: int) -> None:
-        st, image = self.state, self.image
-        w = int(np.flatnonzero(st.live[sm, part::4] == 0)[0]) * 4 + part
+        state, image = self.state, self.image
+        w = int(np.flatnonzero(state.warps[sm, part::4]["live"] == 0)[0]) * 4 + part
         role = image.class_warp_role[image.cta_class[cta], warp]
-        st.live[sm, w], st.op[sm, w] = 1, image.role_first_op[role]
-        st.cta_slot[sm, w], st.warp[sm, w] = slot, warp
-        st.warp_row[sm, w] = warp - image.role_first_warp[role]
-        st.last_issue[sm, w], st.stall_end[sm, w], st.start[sm, w] = cycle - 1, cycle, cycle
-        for array in (st.branch_end, st.barrier_end, st.not_selected, st.scoreboard, st.pending, st.group_done,
-                      st.group_tail, st.data_free, st.drain):
-            array[sm, w] = 0
-        st.group_missing[sm, w, : GROUPS] = 0
-        st.group_time[sm, w, : GROUPS] = 0
-        st.group_board[sm, w] = -1
-        st.age[sm, w] = self._arrived
+        fresh = np.zeros((), WARP)
+        fresh["live"], fresh["op"], fresh["group_board"], fresh["age"] = 1, image.role_first_op[role], -1, self._arrived
+        fresh["cta"], fresh["cta_slot"], fresh["warp"] = cta, slot, warp
+        fresh["warp_row"] = warp - image.role_first_warp[role]
+        fresh["last_issue"], fresh["stall_end"], fresh["start"], fresh["ready"] = cycle - 1, cycle, cycle, cycle
+        state.warps[sm, w] = fresh
         self._arrived += 1
-        st.warp_cycles[sm] -= cycle
-        st.ready[sm, w] = ready_time(st, sm, w, image.ops[st.op[sm, w]])
-        st.next_issue[sm, part] = min(int(st.next_issue[sm, part]), int(st.ready[sm, w]))
+        state.sms[sm]["warp_cycles"] -= cycle
+        state.parts[sm, part]["next_issue"] = min(int(state.parts[sm, part]["next_issue"]), cycle)

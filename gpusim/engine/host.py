@@ -40,6 +40,7 @@ class Host:
     """
 
     machine: Machine
+    machine_record: np.ndarray
     image: ProgramImage
     state: SmState
     memory: MemoryState
@@ -80,7 +81,7 @@ class Host:
             self._retire()
 
     def _next_event(self) -> int:
-        candidates = [int(self.state.next_issue.min())]
+        candidates = [int(self.state.parts["next_issue"].min())]
         if len(self._pending):
             candidates.append(int(self._pending["time"].min()))
         if self.blocks.next_start is not None:
@@ -93,7 +94,7 @@ class Host:
         """One group of SMs in one window; with several workers the groups of a window run side by side."""
         if self._upcoming(group) >= end and done_first[group.first] == done_first[group.last]:
             return
-        arguments = (self.state, self.machine, self.image.ops, self.image.accesses, self.image.cta_bases,
+        arguments = (self.state, self.machine_record, self.image.ops, self.image.accesses, self.image.cta_bases,
                      group.window, self.record, group.first, group.last, done, done_first, end)
         if self._pool is None:
             advance_group(*arguments)
@@ -103,7 +104,7 @@ class Host:
         call.result()
 
     def _upcoming(self, group: Group) -> int:
-        return int(self.state.next_issue[group.first : group.last].min())
+        return int(self.state.parts[group.first : group.last]["next_issue"].min())
 
     def _completions_before(self, end: int) -> tuple[np.ndarray, np.ndarray]:
         due = self._pending["time"] < end
@@ -118,7 +119,7 @@ class Host:
             order = np.lexsort((requests["sequence"], requests["sm"], requests["time"]))
             if len(self._served) < len(requests):
                 self._served = np.zeros(2 * len(requests), COMPLETION)
-            count = serve(self.memory, self.machine, requests, order, self.image.requests, self._served)
+            count = serve(self.memory, self.machine_record, requests, order, self.image.requests, self._served)
             self._pending = np.concatenate([self._pending, self._served[:count]])
         yield environment.timeout(0)
 

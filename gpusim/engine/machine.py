@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from gpusim.arch import GpuSpec
 
-__all__ = ["POLICIES", "Machine", "machine_of"]
+__all__ = ["POLICIES", "Machine", "machine_of", "machine_record"]
 
 POLICIES = ("gto", "lrr", "oldest", "youngest")
 
@@ -84,3 +86,9 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         dram_fill_bytes=spec.dram.fill_bytes,
         coalescer=int(spec.noc.request_coalescer),
     )
+
+
+def machine_record(machine: Machine) -> np.ndarray:
+    """The same as an array of one record: compiled functions pass a record as one pointer."""
+    fields = [(name, "<f8" if isinstance(value, float) else "<i8") for name, value in machine._asdict().items()]
+    return np.array([tuple(machine)], np.dtype(fields, align=True))

@@ -111,57 +111,68 @@ def evict(mem, mach, k, dirty):
 
 
 @njit(cache=True, nogil=True)
-def slice_queue(mem, mach, k, time, sectors):
-    """The slice moves its sectors one after the other; returns when these have left."""
-    mem.slice_free[k] = max(mem.slice_free[k], time) + sectors * mach.slice_cycles_per_sector
-    return mem.slice_free[k]
+def wait(free, index, now, service):
+    """Cycles from reaching a server to leaving it; ``free`` is when it has done all work that came before.
+
+    Requests are handled one after the other in the order ``now`` in which they left their SMs, and all of a server's
+    customers are about as far from it; so the backlog at ``now`` is the wait, whenever the request gets there.
+    """
+    free[index] = max(free[index], now) + service
+    return free[index] - now
 
 
 @njit(cache=True, nogil=True)
-def dram_read(mem, mach, k, time, nbytes):
-    channel = k * mach.dram_channels // mach.slices
-    mem.channel_free[channel] = max(mem.channel_free[channel], time) + nbytes * mach.dram_read_cycles_per_byte
+def slice_wait(mem, mach, k, now, sectors):
+    return wait(mem.slice_free, k, now, sectors * mach.slice_cycles_per_sector)
+
+
+@njit(cache=True, nogil=True)
+def dram_wait(mem, mach, k, now, nbytes):
+    """Cycles a miss adds to what a hit takes."""
     mem.counters[DRAM_READ] += nbytes
-    return mem.channel_free[channel] + mach.dram_latency - mach.l2_latency
+    channel = k * mach.dram_channels // mach.slices
+    queue = wait(mem.channel_free, channel, now, nbytes * mach.dram_read_cycles_per_byte)
+    return queue + mach.dram_latency - mach.l2_latency
 
 
 @njit(cache=True, nogil=True)
-def read_slice(mem, mach, k, x, y, mask, time):
-    """Read sectors of a way; returns those that are missing and when the slice has moved all."""
+def read_slice(mem, mach, k, x, y, mask, now):
+    """Read sectors of a way; returns those that are missing and the cycles the slice takes to move all."""
     missing = mask & ~np.int64(mem.valid[k, x, y])
     mem.counters[READ] += bits(mask)
     mem.counters[HIT] += bits(mask & ~missing)
-    return missing, slice_queue(mem, mach, k, time, bits(mask))
+    return missing, slice_wait(mem, mach, k, now, bits(mask))
 
 
 @njit(cache=True, nogil=True)
-def read_home(mem, mach, k, x, line, mask, time):
-    """Read sectors at the slice that owns the line; returns when they leave it."""
+def read_home(mem, mach, k, x, line, mask, now, arrival):
+    """Read sectors at the slice that owns the line, reached at ``arrival``; returns when they leave it."""
     y = touch(mem, mach, k, x, line)
-    missing, left = read_slice(mem, mach, k, x, y, mask, time)
+    missing, taken = read_slice(mem, mach, k, x, y, mask, now)
     if missing:
         if mach.dram_fill_bytes > 32:
             missing = 15 & ~np.int64(mem.valid[k, x, y])
-        mem.ready[k, x, y] = max(mem.ready[k, x, y], dram_read(mem, mach, k, time, 32.0 * bits(missing)))
+        filled = arrival + dram_wait(mem, mach, k, now, 32.0 * bits(missing))
+        mem.ready[k, x, y] = max(mem.ready[k, x, y], filled)
         mem.valid[k, x, y] |= missing
-    return max(left, mem.ready[k, x, y])
+    return max(arrival + taken, mem.ready[k, x, y])
 
 
 @njit(cache=True, nogil=True)
-def read_near(mem, mach, partition, line, mask, time):
+def read_near(mem, mach, partition, line, mask, now, arrival):
     """Read sectors in the SM's own partition; what it lacks and does not own comes over the fabric and stays."""
     home, k, x = owner(mach, line)
     if home == partition:
-        return read_home(mem, mach, k, x, line, mask, time)
+        return read_home(mem, mach, k, x, line, mask, now, arrival)
     near = k + (partition - home) * (mach.slices // mach.partitions)
     y = touch(mem, mach, near, x, line)
-    missing, left = read_slice(mem, mach, near, x, y, mask, time)
+    missing, taken = read_slice(mem, mach, near, x, y, mask, now)
     if missing:
         mem.counters[FABRIC] += bits(missing)
-        there = read_home(mem, mach, k, x, line, missing, time + mach.fabric_latency / 2)
+        there = read_home(mem, mach, k, x, line, missing, now, arrival + mach.fabric_latency / 2)
         mem.ready[near, x, y] = max(mem.ready[near, x, y], there + mach.fabric_latency / 2)
         mem.valid[near, x, y] |= missing
-    return max(left, mem.ready[near, x, y])
+    return max(arrival + taken, mem.ready[near, x, y])
 
 
 @njit(cache=True, nogil=True)
@@ -173,52 +184,49 @@ def way_length(mach, sm, line):
 
 
 @njit(cache=True, nogil=True)
-def read_line(mem, mach, sm, line, mask, time):
+def read_line(mem, mach, sm, line, mask, now):
     """One line's sectors for one SM; returns when they are in the SM."""
     gpc = mem.gpc[sm]
     length = mach.l2_latency + way_length(mach, sm, line)
     entry = mix(line) % COALESCER_ENTRIES
-    sectors = bits(mask)
-    at_slice = time + length / 2
-    if (mach.coalescer and mem.shared_line[gpc, entry] == line and mem.shared_time[gpc, entry] > at_slice
+    arrival = now + length / 2
+    if (mach.coalescer and mem.shared_line[gpc, entry] == line and mem.shared_time[gpc, entry] > arrival
             and mem.shared_sectors[gpc, entry] & mask == mask):
-        mem.counters[COALESCED] += sectors
+        mem.counters[COALESCED] += bits(mask)
         answered = mem.shared_time[gpc, entry]
     else:
-        answered = read_near(mem, mach, partition_of(mem, mach, sm), line, mask, at_slice)
+        answered = read_near(mem, mach, partition_of(mem, mach, sm), line, mask, now, arrival)
         mem.shared_line[gpc, entry], mem.shared_sectors[gpc, entry] = line, mask
         mem.shared_time[gpc, entry] = answered
-    mem.counters[TO_SMS] += sectors
-    port = mem.port_free[sm]
-    mem.port_free[sm] = max(port, answered + length / 2) + sectors * 32 / mach.sm_read_bytes_per_cycle
-    return mem.port_free[sm]
+    mem.counters[TO_SMS] += bits(mask)
+    port = wait(mem.port_free, sm, now, bits(mask) * 32 / mach.sm_read_bytes_per_cycle)
+    return answered + length / 2 + port
 
 
 @njit(cache=True, nogil=True)
-def write_line(mem, mach, sm, line, mask, time):
+def write_line(mem, mach, sm, line, mask, now):
     """Write sectors through to the owning slice; a far owner costs a pass through both partitions."""
     home, k, x = owner(mach, line)
     partition, sectors = partition_of(mem, mach, sm), bits(mask)
-    mem.write_free[sm] = max(mem.write_free[sm], time) + sectors * 32 / mach.sm_write_bytes_per_cycle
-    arrival = mem.write_free[sm] + mach.l2_latency / 2
+    arrival = now + wait(mem.write_free, sm, now, sectors * 32 / mach.sm_write_bytes_per_cycle) + mach.l2_latency / 2
     mem.counters[WRITE] += sectors
     if partition != home:
         near = k + (partition - home) * (mach.slices // mach.partitions)
         mem.counters[WRITE] += sectors
-        arrival = slice_queue(mem, mach, near, arrival, sectors) + mach.fabric_latency / 2
+        arrival += slice_wait(mem, mach, near, now, sectors) + mach.fabric_latency / 2
     y = touch(mem, mach, k, x, line)
     mem.valid[k, x, y] |= mask
     mem.dirty[k, x, y] |= mask
-    mem.last_write[0] = max(mem.last_write[0], slice_queue(mem, mach, k, arrival, sectors))
+    mem.last_write[0] = max(mem.last_write[0], arrival + slice_wait(mem, mach, k, now, sectors))
 
 
 @njit(cache=True, nogil=True)
-def serve(mem, mach, requests, order, lines, done):
+def serve(mem, machine, requests, order, lines, done):
     """Serve the requests of a window in the order of ``order``; fills ``done``, returns how many rows.
 
     lines: REQUEST rows, what (first, count) of a record names.
     """
-    count = 0
+    count, mach = 0, machine[0]
     for i in order:
         request = requests[i]
         last = float(request.time)
@@ -241,8 +249,9 @@ def serve(mem, mach, requests, order, lines, done):
 
 
 @njit(cache=True, nogil=True)
-def warm_lines(mem, mach, first_line, count):
+def warm_lines(mem, machine, first_line, count):
     """Put lines into the slices that own them and into their copies, as after a run that read them."""
+    mach = machine[0]
     for line in range(first_line, first_line + count):
         home, k, x = owner(mach, line)
         for partition in range(mach.partitions):

@@ -7,8 +7,9 @@ from numba import njit
 
 from gpusim.arch.instructions import Kind, Pipe
 from gpusim.engine.image import ACTIVE
+from gpusim.engine.state import QUEUE_ENTRIES
 
-__all__ = ["enqueue", "free_time", "pass_data_stage", "pass_tag_stage", "queue_of", "send_operands"]
+__all__ = ["enqueue", "free_time", "operand_cycles", "pass_data_stage", "pass_tag_stage", "queue_of", "send_operands"]
 
 LSU, NO_PIPE = int(Pipe.lsu), int(Pipe.none)
 SHARED_KINDS = (int(Kind.shared_load), int(Kind.shared_store), int(Kind.ldmatrix), int(Kind.stmatrix),
@@ -28,48 +29,54 @@ def queue_of(row):
 
 
 @njit(cache=True, nogil=True)
-def free_time(st, mach, s, p, row):
+def free_time(part, mach, row):
     """First cycle in which the pipe or the queue that ``row`` needs has room."""
     if not row.flags & ACTIVE:
         return 0
     queue = queue_of(row)
     if queue < 0:
-        return st.pipe_free[s, p, row.pipe] if row.pipe != NO_PIPE and row.pipe != LSU else 0
+        return part.pipe_free[row.pipe] if row.pipe != NO_PIPE and row.pipe != LSU else 0
     depth = mach.mio_queue_depth if queue == 0 else mach.lg_queue_depth
-    count = st.queue_count[s, p, queue]
-    return st.queue[s, p, queue, count % depth] if count >= depth else 0
+    count = part.queue_count[queue]
+    return part.queue[queue * QUEUE_ENTRIES + count % depth] if count >= depth else 0
 
 
 @njit(cache=True, nogil=True)
-def enqueue(st, mach, s, p, queue, departure):
+def enqueue(part, mach, queue, departure):
     """Take a queue entry until ``departure``."""
     depth = mach.mio_queue_depth if queue == 0 else mach.lg_queue_depth
-    st.queue[s, p, queue, st.queue_count[s, p, queue] % depth] = departure
-    st.queue_count[s, p, queue] += 1
+    part.queue[queue * QUEUE_ENTRIES + part.queue_count[queue] % depth] = departure
+    part.queue_count[queue] += 1
 
 
 @njit(cache=True, nogil=True)
-def send_operands(st, mach, s, p, time, registers):
+def operand_cycles(mach, registers):
+    """Cycles in which registers of 32 lanes cross the operand path of a sub-partition."""
+    return registers * REGISTER_BYTES // mach.operand_bytes_per_cycle
+
+
+@njit(cache=True, nogil=True)
+def send_operands(part, mach, time, registers):
     """Addresses and data leave the register file over one path per sub-partition; returns when they start to."""
-    start = max(time, st.operand_free[s, p])
-    st.operand_free[s, p] = start + (registers * REGISTER_BYTES) // mach.operand_bytes_per_cycle
+    start = max(time, part.operand_free)
+    part.operand_free = start + operand_cycles(mach, registers)
     return start
 
 
 @njit(cache=True, nogil=True)
-def pass_data_stage(st, s, arrival, cycles):
+def pass_data_stage(sm, arrival, cycles):
     """Take the SM's 128-byte data stage for ``cycles``; returns when the last wavefront has passed.
 
     The stage never idles while work waits, so its time is one number; which of two waiting accesses goes first
     changes neither's sum.
     """
-    st.data_stage[s] = max(st.data_stage[s], arrival) + cycles
-    return st.data_stage[s]
+    sm.data_stage = max(sm.data_stage, arrival) + cycles
+    return sm.data_stage
 
 
 @njit(cache=True, nogil=True)
-def pass_tag_stage(st, mach, s, arrival, lines):
+def pass_tag_stage(sm, mach, arrival, lines):
     """Take the L1 tag stage, one line at a time; returns when the first line passes."""
-    start = max(st.tag_stage[s], arrival)
-    st.tag_stage[s] = start + lines * mach.tag_interval
+    start = max(sm.tag_stage, arrival)
+    sm.tag_stage = start + lines * mach.tag_interval
     return start

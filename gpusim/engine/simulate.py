@@ -13,7 +13,7 @@ from gpusim.arch import GpuSpec, occupancy
 from gpusim.engine.blocks import BlockScheduler
 from gpusim.engine.host import Group, Host, request_capacity
 from gpusim.engine.image import ProgramImage, image_of
-from gpusim.engine.machine import POLICIES, Machine, machine_of
+from gpusim.engine.machine import POLICIES, Machine, machine_of, machine_record
 from gpusim.engine.memory import MEMORY_COUNTERS, MemoryState, new_memory, warm_lines
 from gpusim.engine.result import SimulationResult
 from gpusim.engine.state import COUNTERS, SmState, new_state, new_window
@@ -67,8 +67,7 @@ def simulate(
     blocks_per_sm = _blocks_per_sm(program, spec)
     began = time.perf_counter()
     machine, image = machine_of(spec, policy=policy), image_of(program, spec)
-    state = new_state(machine.num_sms, machine.max_warps, max(machine.mio_queue_depth, machine.lg_queue_depth),
-                      blocks_per_sm)
+    state = new_state(machine.num_sms, machine.max_warps, blocks_per_sm)
     memory = new_memory(machine, _gpc_of(spec))
     if l2 == "warm":
         _warm(memory, machine, program)
@@ -76,7 +75,7 @@ def simulate(
     window = window_cycles or machine.lookahead
     blocks = _blocks(program, image, state, machine, spec, blocks_per_sm)
     groups = _groups(spec, image, window, blocks_per_sm, record)
-    host = Host(machine, image, state, memory, blocks, groups, _record_array(record), window, workers, progress,
+    host = Host(machine, machine_record(machine), image, state, memory, blocks, groups, _record_array(record), window, workers, progress,
                 lambda pc: _place(program, pc))
     compiled = _compile(host) - began
     began = time.perf_counter()
@@ -144,7 +143,7 @@ def _record_array(record: RecordWindow | None) -> np.ndarray:
 def _warm(memory: MemoryState, machine: Machine, program: Program) -> None:
     for tensor in program.tensors:
         if not tensor.is_output:
-            warm_lines(memory, machine, tensor.base_address >> 7, (tensor.size_bytes + 127) >> 7)
+            warm_lines(memory, machine_record(machine), tensor.base_address >> 7, (tensor.size_bytes + 127) >> 7)
     memory.counters[:] = 0
 
 
@@ -161,9 +160,9 @@ def _compile(host: Host) -> float:
 
     nothing = np.zeros(0, COMPLETION)
     first = np.zeros(host.machine.num_sms + 1, np.int64)
-    advance_group(host.state, host.machine, host.image.ops, host.image.accesses, host.image.cta_bases,
+    advance_group(host.state, host.machine_record, host.image.ops, host.image.accesses, host.image.cta_bases,
                   host.groups[0].window, host.record, 0, 0, nothing, first, 0)
-    serve(host.memory, host.machine, np.zeros(0, REQUEST_RECORD), np.zeros(0, np.int64), host.image.requests, nothing)
+    serve(host.memory, host.machine_record, np.zeros(0, REQUEST_RECORD), np.zeros(0, np.int64), host.image.requests, nothing)
     return time.perf_counter()
 
 
@@ -172,7 +171,7 @@ def _result(
     compile_seconds: float, settings: dict[str, object],
 ) -> SimulationResult:
     state, memory, blocks, groups = host.state, host.memory, host.blocks, host.groups
-    counters = dict(zip(COUNTERS, state.counters.sum(axis=0).tolist(), strict=True))
+    counters = dict(zip(COUNTERS, state.sms["counters"].sum(axis=0).tolist(), strict=True))
     counters |= dict(zip(MEMORY_COUNTERS, memory.counters.tolist(), strict=True))
     reads = counters["l2_sectors_read"]
     counters["l2_hit_pct"] = 100.0 * counters["l2_sector_hits_read"] / reads if reads else 0.0
@@ -185,12 +184,12 @@ def _result(
         num_sms=spec.sm.count,
         sms_used=np.arange(spec.sm.count, dtype=np.int32),
         sm_active_cycles=_active_cycles(blocks, spec.sm.count),
-        sm_warp_cycles=state.warp_cycles,
+        sm_warp_cycles=state.sms["warp_cycles"],
         issued=np.sum([group.window.issued for group in groups], axis=0),
         state_cycles=np.sum([group.window.state_cycles for group in groups], axis=0),
-        sm_state_cycles=state.states,
+        sm_state_cycles=state.sms["states"],
         counters=counters,
-        sm_counters={name: state.counters[:, i] for i, name in enumerate(COUNTERS)},
+        sm_counters={name: state.sms["counters"][:, i] for i, name in enumerate(COUNTERS)},
         cta_start=blocks.start,
         cta_end=blocks.end,
         cta_sm=blocks.placed_on,

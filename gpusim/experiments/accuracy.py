@@ -41,7 +41,7 @@ def accuracy_summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "dominant_stall_right": sum(_same_dominant_stall(row) for row in built),
     }
     others = [quantity.name for quantity in QUANTITIES if quantity.name in errors and quantity.name != "cycles"]
-    return summary | {f"mape_{name}_pct": _number(mean_absolute[name]) for name in others}
+    return summary | {f"mape_{name.removesuffix('_pct')}_pct": _number(mean_absolute[name]) for name in others}
 
 
 def dominant_stall_of(values: Mapping[str, float]) -> str:

@@ -4,6 +4,7 @@ Leaves out the rules (gpusim.memory) and where the tables are printed (gpusim.cl
 from __future__ import annotations
 
 from collections.abc import Sequence
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -120,7 +121,8 @@ def _ranges(numbers: Sequence[int]) -> str:
 
 def _read(path: Path) -> pd.DataFrame:
     try:
-        return pd.read_csv(path, dtype=str, keep_default_na=False, skip_blank_lines=False)
+        text = StringIO(path.read_text(encoding="utf-8").rstrip())
+        return pd.read_csv(text, dtype=str, keep_default_na=False, skip_blank_lines=False)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise UserError("the file cannot be read as CSV", place=str(path), got=f"'{reason}'") from None

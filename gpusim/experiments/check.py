@@ -3,7 +3,7 @@ Leaves out how each is found (gpusim.verify, gpusim.dsl.backend)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gpusim.arch import GpuSpec, load_gpu
@@ -64,10 +64,10 @@ def _function(plan: Plan, program: Program, seed: int) -> Iterator[Verdict]:
     for output in report.outputs:
         yield Verdict(f"{output.name} equals NumPy", _verdict(not output.wrong), _answer(output))
         once = output.unwritten == output.rewritten == 0
-        detail = f"{output.unwritten:,} elements never written, {output.rewritten:,} repeatedly"
-        yield Verdict(f"{output.name} written once", _verdict(once), f"{output.elements:,} elements" if once else detail)
-    races = "; ".join(hazard.sentence for hazard in report.hazards)
-    yield Verdict("shared memory without races", _verdict(not races), races or "no hazards")
+        detail = f"{output.unwritten:,} elements never, {output.rewritten:,} repeatedly"
+        yield Verdict(f"{output.name} written once", _verdict(once), "every element" if once else detail)
+    races = [hazard.sentence for hazard in report.hazards]
+    yield Verdict("shared memory without races", _verdict(not races), _first_of(races) or "no hazards")
 
 
 def _answer(output: OutputCheck) -> str:
@@ -81,7 +81,7 @@ def _registers(program: Program, spec: GpuSpec) -> Iterator[Verdict]:
     for kind in program.classes:
         for role in kind.roles:
             hazards = check_hazards(role.ops, mnemonics, spec.instruction_table)
-            detail = f"{hazards[0]} and {len(hazards) - 1} more" if hazards else f"{len(role.ops):,} instructions covered"
+            detail = _first_of(hazards) or f"{len(role.ops):,} instructions covered"
             yield Verdict(f"control fields, {kind.name} {role.name}", _verdict(not hazards), detail)
 
 
@@ -90,6 +90,12 @@ def _conflicts(program: Program) -> Iterator[Verdict]:
         free = row.wavefronts <= row.wavefronts_ideal
         detail = "conflict-free" if free else f"{row.ways:.2f} ways, {row.bank_conflicts:,.0f} bank conflicts"
         yield Verdict(f"{row.label}, line {row.line}", "pass" if free else "note", detail)
+
+
+def _first_of(found: Sequence[object]) -> str:
+    """The first of several findings, and how many there are."""
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    return f"{found[0]}{more}" if found else ""
 
 
 def _verdict(passed: bool) -> str:

@@ -28,32 +28,32 @@ class _Section(BaseModel):
 class TimelineWindow(_Section):
     """Which cycles of which SM are recorded event by event."""
 
-    sm: Annotated[int, Field(ge=0)] = Field(0, description="SM whose warps and units are recorded.")
+    sm: Annotated[int, Field(ge=0)] = Field(default=0, description="SM whose warps and units are recorded.")
     start_cycle: Annotated[int, Field(ge=0)] | Literal["auto"] = Field(
-        "auto", description="First recorded cycle; auto: a window in the middle of the first CTA's main loop."
+        default="auto", description="First recorded cycle; auto: a window in the middle of the first CTA's main loop."
     )
-    cycles: Annotated[int, Field(ge=0)] = Field(3000, description="Length of the window; 0 records nothing.")
+    cycles: Annotated[int, Field(ge=0)] = Field(default=3000, description="Length of the window; 0 records nothing.")
 
 
 class RunConfig(_Section):
     """One simulation. Every key can be given on the command line as ``--set key=value``."""
 
     program: str = Field(description="Name of a file in programs/, or path of a Python file with a kernel.")
-    gpu: str = Field("h200", description="Name of a file in configs/gpus/, or path of a YAML file.")
+    gpu: str = Field(default="h200", description="Name of a file in configs/gpus/, or path of a YAML file.")
     problem: dict[str, int] = Field(default_factory=dict, description="Sizes of the problem, such as M, N, K.")
     parameters: dict[str, Any] = Field(default_factory=dict, description="Keyword parameters of the kernel.")
-    schedule: Literal["source", "list"] = Field("list", description="Instruction order: as written, or as ptxas would.")
+    schedule: Literal["source", "list"] = Field(default="list", description="Instruction order: as written, or as ptxas would.")
     registers: Annotated[int, Field(ge=16, le=255)] | None = Field(
-        None, description="Registers per thread; default: the estimate from live ranges."
+        default=None, description="Registers per thread; default: the estimate from live ranges."
     )
-    fidelity: Literal["full", "sampled"] = Field("full", description="Simulate every SM, or a few and extrapolate.")
-    l2: Literal["cold", "warm"] = Field("cold", description="State of the L2 when the kernel starts.")
-    launch_overhead: bool = Field(True, description="Count the cycles of launching and draining the grid.")
+    fidelity: Literal["full", "sampled"] = Field(default="full", description="Simulate every SM, or a few and extrapolate.")
+    l2: Literal["cold", "warm"] = Field(default="cold", description="State of the L2 when the kernel starts.")
+    launch_overhead: bool = Field(default=True, description="Count the cycles of launching and draining the grid.")
     issue_policy: Literal["gto", "lrr", "oldest", "youngest"] | None = Field(
-        None, description="Which ready warp issues; default: what the GPU's file says."
+        default=None, description="Which ready warp issues; default: what the GPU's file says."
     )
-    timeline: TimelineWindow = Field(default_factory=TimelineWindow, description="What is recorded for the timeline.")
-    output: str = Field("reports/runs", description="Directory that receives the directory of this run.")
+    timeline: TimelineWindow = Field(default=TimelineWindow(), description="What is recorded for the timeline.")
+    output: str = Field(default="reports/runs", description="Directory that receives the directory of this run.")
 
 
 class Plan:

@@ -7,6 +7,7 @@ import numpy as np
 from numba import njit
 
 from gpusim.errors import UserError, did_you_mean
+from gpusim.memory.l1_tags import tag_passes
 from gpusim.memory.operations import ASYNC_OPERATIONS, LANES, ROW_BYTES, check_addresses
 from gpusim.memory.shared import SharedCost, lane_bits, phase_ways
 
@@ -15,6 +16,8 @@ __all__ = ["async_cost", "async_width_bytes"]
 CHUNK_BYTES = 16
 BYPASS_BYTES = 16
 """Copies of 16 bytes (cp.async.cg) bypass L1; 4 and 8 bytes (.ca) go through it."""
+NUM_BASES = 32
+LINES_BETWEEN_BASES = 8
 
 
 def async_width_bytes(operation: str) -> int:
@@ -41,8 +44,9 @@ def async_cost(
       exchange inside 64 bytes: the low two bits of (16-byte chunk in the line XOR 16-byte chunk in the row). A sector
       stays whole if both halves are copied and meet again in one aligned 32-byte piece of shared memory.
 
-    ``bank_conflicts`` is zero for 16 bytes; for 4 and 8 it is, per phase, the ways of the worse side minus 1. Nsight
-    shows less (down to 3/4 of it) when an instruction touches four lines or more, which is not modelled.
+    ``bank_conflicts`` (equal to all 384 counts as well) is zero for 16 bytes. For 4 and 8 bytes the lines are read in
+    passes of the L1 tag stage (`tag_passes`); each phase has, per pass, the ways of the worse side minus 1 conflicts.
+    Which lines share a pass depends on the base address, so this is the mean over 32 bases 1 KiB apart.
 
     Args:
         operation: CPA4, CPA8 or CPA16.
@@ -64,29 +68,51 @@ def async_cost(
     if width == BYPASS_BYTES:
         bypass = _count_bypass(shared // CHUNK_BYTES, offsets // CHUNK_BYTES, mask)
         return SharedCost(bypass, ideal, np.zeros(len(mask), np.float32))
-    wavefronts, conflicts = _count_through_l1(shared // width, offsets // width, mask, ROW_BYTES // width)
-    return SharedCost(wavefronts, ideal, conflicts)
+    shared, source, num_banks = shared // width, offsets // width, ROW_BYTES // width
+    wavefronts = _count_through_l1(shared, source, mask, num_banks)
+    return SharedCost(wavefronts, ideal, _conflicts(shared, source, mask, num_banks))
 
 
 @njit(cache=True)
-def _count_through_l1(
-    shared: np.ndarray, source: np.ndarray, mask: np.ndarray, num_banks: int
-) -> tuple[np.ndarray, np.ndarray]:
+def _count_through_l1(shared: np.ndarray, source: np.ndarray, mask: np.ndarray, num_banks: int) -> np.ndarray:
     # Addresses in units of the lane's width, so that a lane needs one bank on either side; a phase has num_banks lanes.
     count = shared.shape[0]
-    wavefronts, conflicts = np.zeros(count, np.int32), np.zeros(count, np.float32)
-    used, units = np.empty(num_banks, np.int64), np.empty((num_banks, LANES), np.int64)
+    wavefronts = np.zeros(count, np.int32)
     for i in range(count):
         for start in range(0, LANES, num_banks):
-            stop = start + num_banks
-            waiting = np.int64(mask[i]) & ((1 << stop) - (1 << start))
-            written = phase_ways(shared[i], waiting, start, stop, 0, used, units)
-            read = phase_ways(source[i], waiting, start, stop, 0, used, units)
-            conflicts[i] += max(written - 1, read - 1, 0)
+            waiting = np.int64(mask[i]) & ((1 << start + num_banks) - (1 << start))
             while waiting:
                 wavefronts[i] += _distinct(source[i] // num_banks, waiting)
                 waiting &= ~_fitting(shared[i], source[i], waiting, num_banks)
-    return wavefronts, conflicts
+    return wavefronts
+
+
+@njit(cache=True)
+def _conflicts(shared: np.ndarray, source: np.ndarray, mask: np.ndarray, num_banks: int) -> np.ndarray:
+    count = shared.shape[0]
+    conflicts = np.zeros(count, np.float32)
+    passes = np.empty(LANES, np.int64)
+    used, units = np.empty(num_banks, np.int64), np.empty((num_banks, LANES), np.int64)
+    for i in range(count):
+        total = 0
+        for base in range(NUM_BASES):
+            lines = source[i] // num_banks + base * LINES_BETWEEN_BASES
+            for number in range(tag_passes(lines, mask[i], passes)):
+                lanes = mask[i] & _equal(passes, number)
+                for start in range(0, LANES, num_banks):
+                    written = phase_ways(shared[i], lanes, start, start + num_banks, 0, used, units)
+                    read = phase_ways(source[i], lanes, start, start + num_banks, 0, used, units)
+                    total += max(written - 1, read - 1, 0)
+        conflicts[i] = total / NUM_BASES
+    return conflicts
+
+
+@njit(cache=True)
+def _equal(values: np.ndarray, value: int) -> int:
+    lanes = 0
+    for lane in range(LANES):
+        lanes |= (values[lane] == value) << lane
+    return lanes
 
 
 @njit(cache=True)

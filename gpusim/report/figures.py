@@ -37,7 +37,7 @@ def draw_warp_states(result: SimulationResult) -> Figure:
 def draw_comparison(labels: Sequence[str], cycles: Sequence[float], title: str) -> Figure:
     """Cycles of variants as bars, the fastest one accented; shorter is better."""
     fastest = int(np.argmin(cycles))
-    with figure(7.5, 0.9 + 0.32 * len(labels)) as drawn:
+    with figure(8.5, 1.1 + 0.32 * len(labels)) as drawn:
         axes = drawn.add_subplot()
         colors = [ACCENT if i == fastest else "#b0b8c0" for i in range(len(labels))]
         bars = axes.barh(list(labels), list(cycles), color=colors, height=0.7)
@@ -46,7 +46,7 @@ def draw_comparison(labels: Sequence[str], cycles: Sequence[float], title: str) 
         axes.invert_yaxis()
         axes.margins(x=0.18)
         axes.set_xlabel("cycles (shorter is better)")
-        axes.set_title(title)
+        drawn.suptitle(title, x=0.01, ha="left", fontsize=10)
         axes.tick_params(axis="y", length=0)
     return drawn
 

@@ -18,7 +18,7 @@ __all__ = [
 
 SECTOR_BYTES = 32
 _GROUP = ["label", "line", "operation"]
-_UPPER = {"pct": "%", "cta": "CTA", "sm": "SM", "l2": "L2", "ncu": "ncu", "per": "per", "of": "of"}
+_UPPER = {"pct": "%", "tflops": "TFLOP/s", "cta": "CTA", "sm": "SM", "l2": "L2", "ncu": "ncu", "per": "per", "of": "of"}
 
 
 def all_tables(program: Program, result: SimulationResult) -> dict[str, pd.DataFrame]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -70,7 +71,7 @@ def test_every_label_stays_in_its_cell_and_the_figure(draw):
     assert not any(title.overlaps(box) for box in margin)
     assert figure.bbox.x0 <= title.x0 and title.x1 <= figure.bbox.x1 and title.y1 <= figure.bbox.y1
     across = [extent(tick, figure) for tick in axes.get_xticklabels()]
-    assert all(first.x1 < second.x0 for first, second in zip(across, across[1:], strict=False))
+    assert all(first.x1 < second.x0 for first, second in pairwise(across))
 
 
 def test_cells_are_coloured_by_bank_and_large_grids_lose_their_labels():

@@ -21,6 +21,7 @@ from gpusim.cute import (
     make_tiled_copy_S,
     make_tiled_copy_tv,
     make_tiled_mma,
+    size,
     zipped_divide,
 )
 from gpusim.errors import UserError
@@ -73,6 +74,21 @@ def test_the_atom_spreads_its_tiles_over_the_lanes():  # T14
 def test_tile_extents_with_and_without_permutation():  # T12
     assert (MMA.shape_mnk, MMA.size()) == ((32, 16, 16), 128)
     assert (WIDE.shape_mnk, WIDE.size()) == ((32, 32, 16), 128)
+
+
+def test_quad_pairs_of_volta_are_lanes_apart():
+    """SM70 m8n8k4: an atom is lanes 0-3 and 16-19; four of them make a warp that covers 16 x 16."""
+
+    @dataclass(frozen=True)
+    class QuadPair(Mma):
+        thr_id: Layout
+
+    row, column = Layout((8, 4), (1, 8)), Layout(((2, 2, 2), (2, 2, 2)), ((1, 16, 4), (8, 2, 32)))
+    mma = make_tiled_mma(QuadPair((8, 8, 4), row, row, column, Layout((4, 2), (1, 16))), (2, 2, 1))
+    assert str(mma.thr_layout_vmnk) == "((4, 2), 2, 2, 1):((1, 16), 4, 8, 0)"
+    a = mma.tv_offsets("A", Layout((16, 4)))[:, :, 0, 0]
+    assert a[[0, 3, 16, 19], 0].tolist() == [0, 3, 4, 7] and a[[4, 20], 0].tolist() == [8, 12]
+    assert np.array_equal(np.sort(mma.tv_offsets("C", Layout((16, 16))), axis=None), np.arange(256))
 
 
 def test_thread_value_layouts_of_b():  # T18
@@ -193,6 +209,51 @@ def test_copies_that_follow_other_copies():
     assert np.array_equal(vectors.side_tv("src").offsets(), ldsm.side_tv("src").offsets())
 
 
+def ways(addresses: np.ndarray, width: int) -> int:
+    """Naive bank conflicts of a warp's ``width``-byte accesses: worst bank of the worst phase of 128 bytes."""
+    worst = 0
+    for phase in addresses.reshape(-1, 128 // width):
+        words = {int(word) for first in phase for word in range(first // 4, (first + width) // 4)}
+        worst = max(worst, *np.bincount([word % 32 for word in words]))
+    return worst
+
+
+G2S = make_tiled_copy_tv(universal(128), Layout((32, 4), (4, 1)), Layout((1, 8)), 16)
+HALF_TILE, HALF_TILE_64, OUTPUT = Layout((128, 32), (32, 1)), Layout((128, 64), (64, 1)), Layout((32, 32), (32, 1))
+
+
+@pytest.mark.parametrize(
+    ("bits", "expected"),
+    [(0, (1, 4, 8, 4)), (1, (1, 2, 4, 2)), (2, (1, 1, 2, 1)), (3, (1, 1, 1, 1))],  # T29, T30, section 25 D
+)
+def test_conflicts_of_the_gemm_tiles_by_swizzle(bits, expected):
+    """16-byte stores and ldmatrix of (128, 32) half, ldmatrix of (128, 64) half, 4-byte stores of the output."""
+    swizzle = Swizzle(bits, 3, 3)
+    ldmatrix, r2s = make_tiled_copy_A(LDSM, WIDE, 16), make_tiled_copy_C(universal(32), WIDE, 16)
+    accesses = [
+        (G2S.tv_offsets("dst", ComposedLayout(swizzle, 0, HALF_TILE))[:, ::8], 16),
+        (ldmatrix.tv_offsets("src", ComposedLayout(swizzle, 0, HALF_TILE))[:, ::8], 16),
+        (ldmatrix.tv_offsets("src", ComposedLayout(swizzle, 0, HALF_TILE_64))[:, ::8], 16),
+        (r2s.tv_offsets("dst", ComposedLayout(swizzle, 0, OUTPUT))[:, ::2], 4),
+    ]
+    found = tuple(
+        max(ways(2 * warp, width) for warp in offsets.reshape(4, 32, -1).transpose(0, 2, 1).reshape(-1, 32))
+        for offsets, width in accesses
+    )
+    assert found == expected
+
+
+def test_padding_a_row_by_one_vector_is_free_of_conflicts_too():
+    padded = make_tiled_copy_A(LDSM, WIDE, 16).tv_offsets("src", Layout((128, 64), (72, 1)))[:, ::8]
+    assert max(ways(2 * warp, 16) for warp in padded.reshape(4, 32, -1).transpose(0, 2, 1).reshape(-1, 32)) == 1
+
+
+def test_a_tile_of_floats_leaves_in_four_phases():  # T32: 32 lanes x 16 bytes = 4 x 128 bytes, read by column: 8 ways
+    columns = Layout((32, 32), (128, 1)).offsets()[:, 0] * 4
+    assert len(columns.reshape(-1, 8)) == 4
+    assert (ways(columns, 16), ways(columns, 4)) == (8, 32)  # T27, T26
+
+
 def test_counts_of_the_notes_gemm():  # T19, T21: 512 x 512 x 512, CTA tile 128 x 128 x 32
     blocks = zipped_divide(Layout((512, 512)), (128, 128))[1].size()
     _, m, k = WIDE.partition_shape("A", (128, 32))
@@ -200,6 +261,11 @@ def test_counts_of_the_notes_gemm():  # T19, T21: 512 x 512 x 512, CTA tile 128 
     mma_per_warp = m * n * k * (512 // 32)
     assert (blocks, m, m_again, n, k, mma_per_warp) == (16, 4, 4, 8, 2, 1024)
     assert blocks * (WIDE.size() // 32) * mma_per_warp * (16 * 8 * 16) == 512**3
+    assert 2 * 2 * Layout((128, 32, 3)).cosize() == 49152  # A and B, three stages of half
+    fragments = [("A", (128, 32), 64), ("B", (128, 32), 64), ("C", (128, 128), 128)]
+    assert all(size(WIDE.partition_shape(operand, shape)) == values for operand, shape, values in fragments)
+    per_pass = [copy.layout_tv.size() for copy in (G2S, make_tiled_copy_A(LDSM, WIDE, 16))]
+    assert per_pass == [1024, 1024] and 32 * 32 // (WIDE.size() * 2) == 4  # R2S moves 256 elements a pass
     passes = [make(LDSM, WIDE, 16).tv_offsets("src", ROW_MAJOR) for make in (make_tiled_copy_A, make_tiled_copy_B)]
     assert sum(addresses[0].size // 8 for addresses in passes) * (512 // 32) == 256
 

@@ -117,7 +117,8 @@ def test_a_cta_starts_where_its_tile_starts(m: int, n: int, raster: str) -> None
     grid.local_tile(tensors[0], (32, 32), (BlockCoordinate(0), None))
     grid.local_tile(tensors[1], (32, 32), (BlockCoordinate(0), BlockCoordinate(1)))
     bases, addresses = grid.addresses(), grid.cta_addresses()
-    order = [(i, j) for j in range(n) for i in range(m)] if raster == "m" else [(i, j) for i in range(m) for j in range(n)]
+    fast_m, fast_n = [(i, j) for j in range(n) for i in range(m)], [(i, j) for i in range(m) for j in range(n)]
+    order = fast_m if raster == "m" else fast_n
     for row, (i, j) in zip(addresses, order, strict=True):
         assert row.tolist() == [bases[0] + 32 * i * 128, bases[1] + 32 * i * 64 * n + 64 * j]
     assert bases[0] % 256 == bases[1] % 256 == 0 and bases[1] >= bases[0] + tensors[0].size_bytes

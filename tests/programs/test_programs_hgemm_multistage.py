@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import gpusim as gs
 from gpusim.program import Program
@@ -127,6 +129,25 @@ def test_computes_the_product_without_a_race(sizes: tuple[int, int, int], parame
     assert result.hazards == []
     np.testing.assert_array_equal(result.outputs["D"], gs.load_program("hgemm_multistage").reference(inputs)["D"])
     assert (result.written["D"] == 1).all()
+
+
+@settings(max_examples=12, deadline=None)
+@given(warps=st.sampled_from([(1, 1), (1, 2), (2, 1), (2, 2), (4, 1)]), m=st.sampled_from([1, 2, 3]),
+       n=st.sampled_from([1, 2, 4]), bK=st.sampled_from([32, 64]), stages=st.integers(2, 4),
+       swizzle=st.sampled_from(["none", "32B", "64B", "128B", "pad:16B", "cutlass"]), k_tiles=st.integers(1, 5))
+def test_any_tile_stage_count_and_swizzle_computes_the_product(
+        warps: tuple[int, int], m: int, n: int, bK: int, stages: int, swizzle: str, k_tiles: int) -> None:
+    verify = pytest.importorskip("gpusim.verify")
+    rows = max(32 * warps[0] * warps[1] * 8 // bK, 16)  # one pass of the copy's threads
+    tile = tuple(-(-16 * w * count // rows) * rows for w, count in zip(warps, (m, n), strict=True))
+    sizes = (tile[0], 2 * tile[1], bK * k_tiles)
+    program = record(sizes, tile=(*tile, bK), warps=warps, num_stages=stages, swizzle=swizzle)
+    generator = np.random.default_rng(k_tiles)
+    shapes = {t.name: t.shape for t in program.tensors if not t.is_output}
+    inputs = {name: generator.integers(-3, 4, shape).astype(np.float16) for name, shape in shapes.items()}
+    result = verify.execute(program, inputs)
+    assert result.hazards == []
+    np.testing.assert_array_equal(result.outputs["D"], gs.load_program("hgemm_multistage").reference(inputs)["D"])
 
 
 def test_conflict_free_swizzle_needs_the_ideal_wavefronts() -> None:

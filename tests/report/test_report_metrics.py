@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from gpusim.arch import load_gpu
+from gpusim.arch import InstructionEntry, InstructionTable, load_gpu
 from gpusim.engine.result import WARP_STATES, SimulationResult
 from gpusim.program import Program
 from gpusim.report.executions import static_executions
 from gpusim.report.metrics import METRICS, metric_values, warp_states_per_issued
-from gpusim.report.peaks import main_mma, mma_flops, mma_peak_flops_per_cycle
+from gpusim.report.peaks import main_mma, mma_flops, mma_peak_flops_per_cycle, tensor_peak_flops_per_cycle
 from gpusim.report.states import STATES
 from gpusim.report.tables import (
     column_title,
@@ -67,6 +68,16 @@ def test_a_program_that_always_issues_mma_reaches_its_peak(tiny_program, tiny_re
 )
 def test_flops_of_an_mma_follow_from_its_mnemonic(mnemonic: str, flops: int):
     assert mma_flops(mnemonic) == flops
+
+
+def test_the_tensor_peak_is_that_of_the_widest_warpgroup_mma(tiny_program):
+    spec = load_gpu("h200")
+    wgmma = InstructionEntry(patterns=("HGMMA.64x256x16",), kind="wgmma", pipe="tensor", issue_interval_cycles=128,
+                             latency_cycles=128)
+    table = InstructionTable([wgmma, *spec.instructions])
+    gpu = SimpleNamespace(sm=spec.sm, instruction_table=table)
+    assert tensor_peak_flops_per_cycle(tiny_program, gpu) == 132 * 4096
+    assert mma_peak_flops_per_cycle(tiny_program, gpu) == pytest.approx(132 * 4096 * 2 / 3)
 
 
 def test_programs_without_mma_have_no_tensor_peak(tiny_program, tiny_result):

@@ -45,6 +45,12 @@ def test_small_integers_are_exact_in_any_order() -> None:
     assert check_program(program, inputs, {"D": exact}).outputs[0].max_error == 0
 
 
+def test_a_few_ctas_of_a_large_problem_can_be_checked_alone() -> None:
+    program = record((1024, 1024, 64))
+    report = check_program(program, random_inputs(program), load_program("hgemm_multistage").reference, ctas=[0, 37])
+    assert report.problems == [] and report.outputs[0].elements == 2 * 128 * 128
+
+
 def test_a_padded_or_swizzled_tile_has_no_conflicts_in_ldmatrix_and_a_plain_one_has() -> None:
     for swizzle, clean in (("none", False), ("64B", True), ("pad:16B", True)):
         report = check(record((128, 128, 64), swizzle=swizzle))

@@ -82,7 +82,8 @@ def mma_atoms_of(spec: GpuSpec) -> tuple[MmaAtom, ...]:
 
 
 def _missing(atom: MmaAtom, spec: GpuSpec) -> UserError:
-    archs = f"sm_{atom.min_arch} or later" if atom.max_arch is None else f"sm_{atom.min_arch} to sm_{atom.max_arch}"
+    last = "" if atom.max_arch == atom.min_arch else f" to sm_{atom.max_arch}" if atom.max_arch else " or later"
+    archs = f"sm_{atom.min_arch}{last}"
     same = [other for other in mma_atoms_of(spec) if other.dtypes == atom.dtypes]
     best = max(same, key=lambda other: other.flops, default=None)
     shape = "x".join(map(str, atom.shape_mnk))

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from gpusim.arch import Kind
 from gpusim.dsl.backend.barriers import COMMIT_BARRIER, BarrierFields, assign_barriers
-from gpusim.dsl.backend.instruction import IN_ORDER, Instruction, late_reads
+from gpusim.dsl.backend.instruction import FENCES, IN_ORDER, Instruction, late_reads
 from gpusim.dsl.backend.state import FlowState, Pending
 from gpusim.dsl.backend.uses import Dues, Edges, dues_of_blocks
 from gpusim.program import NO_BARRIER
@@ -66,21 +66,22 @@ def control_fields(codes: Sequence[Sequence[Instruction]], edges: Edges) -> list
 
 
 def _run(block: _Block) -> FlowState:
-    """Fills in the fields for the block's entry state; the state one cycle after its last instruction."""
+    """Fills in the fields for the block's entry state; the state when its last instruction lets another one issue,
+    which is the next cycle, or, behind a branch, when that is resolved."""
     state = block.entry.moved(0)
     fields = block.fields
-    fields.wait_mask, issue_cycles = [], [-1]
+    fields.wait_mask, cycles, earliest = [], [], 0
     for row, instruction in enumerate(block.code):
         mask = state.wait_mask(instruction.reads, instruction.writes, IN_ORDER.get(instruction.kind))
-        cycle = _issue_cycle(state, instruction, mask, issue_cycles[-1] + 1)
+        cycle = _issue_cycle(state, instruction, mask, earliest)
         state.waited(mask)
         _after_issue(state, block, row, cycle)
         fields.wait_mask.append(mask)
-        issue_cycles.append(cycle)
-    block.entry_delay_cycles = issue_cycles[1]
-    issue_cycles.append(issue_cycles[-1] + 1)
-    fields.gap_cycles = [later - cycle for cycle, later in pairwise(issue_cycles[1:])]
-    return state.moved(issue_cycles[-1])
+        cycles.append(cycle)
+        earliest = cycle + (instruction.interval_cycles if instruction.kind in FENCES else 1)
+    block.entry_delay_cycles = cycles[0]
+    fields.gap_cycles = [later - cycle for cycle, later in pairwise([*cycles, earliest])]
+    return state.moved(earliest)
 
 
 def _issue_cycle(state: FlowState, instruction: Instruction, mask: int, earliest: int) -> int:

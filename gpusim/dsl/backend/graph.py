@@ -43,6 +43,7 @@ def dependence_graph(code: Sequence[Instruction], keys: np.ndarray) -> Graph:
     graph = Graph([{} for _ in code])
     _registers(graph, code)
     _memory_keys(graph, code, keys.tolist())
+    _volatile_order(graph, code)
     _synchronisation(graph, code)
     _fences(graph, code)
     return graph
@@ -54,7 +55,7 @@ def _registers(graph: Graph, code: Sequence[Instruction]) -> None:
     for row, instruction in enumerate(code):
         for unit in instruction.reads:
             if unit in writer:
-                graph.add(writer[unit], row, code[writer[unit]].latency_cycles)
+                graph.add(writer[unit], row, code[writer[unit]].expected_cycles)
             readers.setdefault(unit, []).append(row)
         for unit in instruction.writes:
             _overwrite(graph, code, row, writer.get(unit), readers.get(unit, ()))
@@ -85,6 +86,17 @@ def _memory_keys(graph: Graph, code: Sequence[Instruction], keys: Sequence[int])
             reads_since.setdefault(key, []).append(row)
 
 
+def _volatile_order(graph: Graph, code: Sequence[Instruction]) -> None:
+    """Fragment loads and asynchronous copies are volatile in CUDA C++: neither passes the other, each may regroup."""
+    earlier: dict[Kind, list[int]] = {Kind.ldmatrix: [], Kind.async_copy: []}
+    for row, instruction in enumerate(code):
+        if instruction.kind in earlier:
+            others = Kind.async_copy if instruction.kind == Kind.ldmatrix else Kind.ldmatrix
+            for other in earlier[others]:
+                graph.add(other, row, 1)
+            earlier[instruction.kind].append(row)
+
+
 def _synchronisation(graph: Graph, code: Sequence[Instruction]) -> None:
     """Synchronising instructions form a chain. A commit closes over copies only; the others hold back all memory."""
     last_sync: int | None = None
@@ -94,7 +106,7 @@ def _synchronisation(graph: Graph, code: Sequence[Instruction]) -> None:
     for row, instruction in enumerate(code):
         kind = instruction.kind
         if kind in MEMORY:
-            graph.add(last_sync, row, 0 if last_sync is None else code[last_sync].latency_cycles)
+            graph.add(last_sync, row, 0 if last_sync is None else code[last_sync].expected_cycles)
             since_sync.append(row)
             if kind == Kind.async_copy:
                 graph.add(last_commit, row, 1)

@@ -35,12 +35,17 @@ FENCES = frozenset({Kind.branch, Kind.exit})
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """Register units are the numbers of the op table (vector, predicate and uniform files in one numbering)."""
+    """Register units are the numbers of the op table (vector, predicate and uniform files in one numbering).
+
+    ``latency_cycles`` is the least there is; ``expected_cycles`` and ``interval_cycles`` are what a compiler counts on:
+    those of an access without bank conflicts, all lanes at different addresses.
+    """
 
     kind: Kind
     pipe: Pipe
     interval_cycles: int
     latency_cycles: int
+    expected_cycles: int
     variable: bool
     reads: tuple[int, ...]
     writes: tuple[int, ...]
@@ -63,23 +68,26 @@ _WAVEFRONTS = {"2": 2, "4": 4, "64": 2, "128": 4}
 
 
 def _wavefronts(mnemonic: str) -> int:
-    """At least so many wavefronts: matrices of an LDSM, words of an LDS; the table's cycles are those of one."""
+    """Matrices of an LDSM, words per lane of an LDS or LDGSTS; the table's cycles are those of one wavefront."""
     return _WAVEFRONTS.get(mnemonic.split(".")[-1], 1)
-
-
-def _units(start: int, count: int) -> range:
-    return range(start, start + count)
 
 
 def decode(ops: np.ndarray, mnemonics: Sequence[str], table: InstructionTable) -> list[Instruction]:
     """One Instruction per OP row. Raises UserError for a mnemonic the table does not know."""
     columns = (ops[name].tolist() for name in ("pc", "dst_start", "dst_count", "src_start", "src_count"))
-    decoded = []
-    for pc, dst, dst_count, starts, counts in zip(*columns, strict=True):
-        entry = table.lookup(mnemonics[pc])
-        waves = _wavefronts(mnemonics[pc]) if entry.kind in _BY_WAVEFRONT else 1
-        interval, latency = entry.issue_interval_cycles, entry.latency_cycles
-        reads = (unit for start, count in zip(starts, counts, strict=True) for unit in _units(start, count))
-        decoded.append(Instruction(entry.kind, entry.pipe, waves * interval, latency + (waves - 1) * interval,
-                                   entry.variable_latency, tuple(dict.fromkeys(reads)), tuple(_units(dst, dst_count))))
-    return decoded
+    return [_instruction(mnemonics[pc], table, _units([dst], [dst_count]), _units(starts, counts))
+            for pc, dst, dst_count, starts, counts in zip(*columns, strict=True)]
+
+
+def _instruction(mnemonic: str, table: InstructionTable, writes: tuple[int, ...], reads: tuple[int, ...]) -> Instruction:
+    entry = table.lookup(mnemonic)
+    waves = _wavefronts(mnemonic) if entry.kind in _BY_WAVEFRONT else 1
+    interval, latency = entry.issue_interval_cycles, entry.latency_cycles
+    return Instruction(entry.kind, entry.pipe, waves * interval, latency, latency + (waves - 1) * interval,
+                       entry.variable_latency, reads, writes)
+
+
+def _units(starts: Sequence[int], counts: Sequence[int]) -> tuple[int, ...]:
+    """Register units of some groups, each once."""
+    groups = (range(start, start + count) for start, count in zip(starts, counts, strict=True))
+    return tuple(dict.fromkeys(unit for group in groups for unit in group))

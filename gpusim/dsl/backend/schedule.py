@@ -48,7 +48,7 @@ def _path_cycles(code: Sequence[Instruction], graph: Graph) -> list[int]:
     """Per row, the longest path of latencies to the block's end; results nobody reads here are needed after it."""
     path = [0] * len(code)
     for row in reversed(range(len(code))):
-        alone = code[row].latency_cycles if code[row].writes else 1
+        alone = code[row].expected_cycles if code[row].writes else 1
         path[row] = max([alone, *(cycles + path[later] for later, cycles in graph.after[row].items())])
     return path
 

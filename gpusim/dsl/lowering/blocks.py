@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from gpusim.arch.spec import Sm
+from gpusim.arch import GpuSpec
 from gpusim.dsl.backend import Block
 from gpusim.dsl.lowering.emitter import Emitter
 from gpusim.dsl.lowering.loops import LoopLowering
-from gpusim.dsl.lowering.straight import StraightCode, is_if_converted
+from gpusim.dsl.lowering.straight import StraightCode, keeps_addresses
 from gpusim.dsl.lowering.template import StaticTable, Template
 from gpusim.dsl.registers import Registers
 from gpusim.dsl.statements import BasicBlock, Statement
@@ -38,7 +38,7 @@ class RoleLowering:
     registers: Registers
     statics: StaticTable
     threads: int
-    sm: Sm
+    spec: GpuSpec
     tensors: dict[str, int]  # shared tensors by name: their number
     loops: dict[int, LoopLowering] = field(default_factory=dict)
     templates: dict[tuple[str, int, tuple[Statement, ...]], Template] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class RoleLowering:
             copies = list(run)
             entered = copies[0].loop >= 0 and copies[0].loop not in self.loops
             if entered:
-                self.loops[copies[0].loop] = LoopLowering(self.registers, copies[0], self.threads, self.sm)
+                self.loops[copies[0].loop] = LoopLowering(self.registers, copies[0], self.threads, self.spec)
             if key not in self.templates:
                 self.templates[key] = self._template(copies[0], is_first=first)
             if entered:
@@ -57,7 +57,7 @@ class RoleLowering:
                 yield Template(entry, self.statics.pcs(entry, PROLOGUE), PROLOGUE).block([])
             yield self.templates[key].block(copies)
             first = False
-            addresses_known = addresses_known or (copies[0].loop < 0 and is_if_converted(copies[0].statements[:2]))
+            addresses_known = addresses_known or keeps_addresses(copies[0])
         yield self._exit()
 
     def _template(self, block: BasicBlock, *, is_first: bool) -> Template:
@@ -73,9 +73,9 @@ class RoleLowering:
         return Template(emit.instructions, self.statics.pcs(emit.instructions, EPILOGUE), EPILOGUE).block([])
 
 
-def lower_role(blocks: Sequence[BasicBlock], registers: Registers, statics: StaticTable, threads: int, sm: Sm,
+def lower_role(blocks: Sequence[BasicBlock], registers: Registers, statics: StaticTable, threads: int, spec: GpuSpec,
                tensors: dict[str, int]) -> LoweredRole:
     """The code of a role that belongs to a CTA of ``threads`` threads; ``tensors`` numbers the shared ones."""
-    lowering = RoleLowering(registers, statics, threads, sm, tensors)
+    lowering = RoleLowering(registers, statics, threads, spec, tensors)
     code = list(lowering.lower(blocks))
     return LoweredRole(code, max((loop.plan.registers_needed for loop in lowering.loops.values()), default=0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gpusim.dsl.lowering.emitter import Emitter
+from gpusim.dsl.lowering.emitter import NONE, Emitter
 from gpusim.dsl.registers import Group
 from gpusim.dsl.statements import AsyncCopy
 
@@ -32,17 +32,29 @@ class LoopCopies:
     resident: bool
     write_stage: Group
     counter: Group
-    stage_term: Group = (0, 0)
+    offset: Group = NONE  # uniform, 64 bits: k in bytes, added to the pointers of all tensors but the first
+    stage_term: Group = NONE
     pointers: dict[tuple[str, int], Group] = field(default_factory=dict)  # (tensor, piece): kept across iterations
     places: dict[tuple[int, int], Place] = field(default_factory=dict)  # (coordinates, piece): kept as well
     shared: dict[tuple[int, int, int], Group] = field(default_factory=dict)  # (coordinates, stage bytes, piece)
     columns: dict[tuple[int, int], Group] = field(default_factory=dict)  # (coordinates, piece)
-    pitch: Group = (0, 0)
+    pitch: Group = NONE
 
     def begin_iteration(self) -> None:
         self.shared.clear()
         self.columns.clear()
-        self.pitch = self.stage_term = (0, 0)
+        self.pitch = self.stage_term = NONE
+
+    def shares_offset(self, tensor: str) -> bool:
+        """Whether the tensor's pointers stand still and the shared offset moves."""
+        return bool(self.offset[1]) and bool(self.pointers) and next(iter(self.pointers))[0] != tensor
+
+    def end_iteration(self, emit: Emitter) -> None:
+        """Advance the shared offset."""
+        if self.offset[1]:
+            low, high = (self.offset[0], 1), (self.offset[0] + 1, 1)
+            emit.op("UIADD3", low, dst=low)
+            emit.op("UIADD3.X", high, low, dst=high)
 
 
 def write_key(tensor_number: int) -> int:
@@ -67,7 +79,7 @@ def emit_loop_copy(emit: Emitter, copy: AsyncCopy, state: LoopCopies, key: int) 
     pointers = [_pointer(emit, copy, state, piece) for piece in range(copy.count)]
     for piece, (address, pointer) in enumerate(zip(addresses, pointers, strict=True)):
         emit.op(copy.mnemonic, address, pointer, piece=piece, memory_key=key)
-    if state.resident:
+    if state.resident and not state.shares_offset(copy.source):
         _advance(emit, pointers)
 
 
@@ -106,11 +118,19 @@ def _pointer(emit: Emitter, copy: AsyncCopy, state: LoopCopies, piece: int) -> G
         name = (copy.source, piece)
         if name not in state.pointers:
             state.pointers[name] = emit.registers.vector(2)
-        return state.pointers[name]
+        fixed = state.pointers[name]
+        return _sum(emit, fixed, state.offset) if state.shares_offset(copy.source) else fixed
     column = _column(emit, copy, state, piece)
     row = emit.new("VIADD", _place(emit, copy, state, piece).row)
     offset = emit.wide("IMAD.WIDE", row, state.pitch, column)
     return scaled_pointer(emit, offset)
+
+
+def _sum(emit: Emitter, pointer: Group, offset: Group) -> Group:
+    pair = emit.registers.vector(2)
+    emit.op("IADD3", (pointer[0], 1), (offset[0], 1), dst=(pair[0], 1))
+    emit.op("IADD3.X", (pointer[0] + 1, 1), (offset[0] + 1, 1), (pair[0], 1), dst=(pair[0] + 1, 1))
+    return pair
 
 
 def _column(emit: Emitter, copy: AsyncCopy, state: LoopCopies, piece: int) -> Group:

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from gpusim.dsl.registers import Group, Registers
 from gpusim.program import MAX_SOURCES
 
-__all__ = ["NO_STATEMENT", "Emitter", "Instruction"]
+__all__ = ["NONE", "NO_STATEMENT", "Emitter", "Instruction"]
 
 NO_STATEMENT = -1
 NONE: Group = (0, 0)
+"""No register."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gpusim.dsl.lowering.emitter import Emitter
+from gpusim.dsl.lowering.emitter import NONE, Emitter
 from gpusim.dsl.registers import Group
 from gpusim.dsl.statements import LoadMatrix
 
 __all__ = ["LoopLoads", "emit_loop_load", "emit_prologue_load", "read_key"]
+
+
+COLUMNS_PER_ADDRESS = 2
+"""k steps that one address and immediates serve: higher bits of the column are ORed into the lane's part."""
 
 
 @dataclass
@@ -17,14 +21,17 @@ class LoopLoads:
     """What the ldmatrix of one loop share."""
 
     read_stage: Group
-    stage_term: Group = (0, 0)  # stage x bytes of a stage, where the tensors share it
+    stage_term: Group = NONE  # stage x bytes of a stage, where the tensors share it
     bases: dict[str, Group] = field(default_factory=dict)  # per tensor: lane part + stage part
-    addresses: dict[str, Group] = field(default_factory=dict)  # per tensor without XOR: the finished address
+    addresses: dict[tuple[str, int], Group] = field(default_factory=dict)  # without XOR: per tensor and column pair
     rows: dict[tuple[str, int], Group] = field(default_factory=dict)  # per tensor and row block
     lanes: dict[tuple[str, int], Group] = field(default_factory=dict)  # loop invariants: lane part, XOR per row block
 
+    read: set[str] = field(default_factory=set)  # tensors read from the present stage
+
     def new_stage(self) -> None:
-        self.stage_term = (0, 0)
+        self.stage_term = NONE
+        self.read.clear()
         self.bases.clear()
         self.addresses.clear()
         self.rows.clear()
@@ -38,19 +45,21 @@ def read_key(tensor_number: int) -> int:
 def emit_loop_load(emit: Emitter, load: LoadMatrix, state: LoopLoads, key: int) -> None:
     """One statement in a loop: what addresses it needs, then its LDSM."""
     addresses = {"": _plain, "row": _per_column, "shifted": _per_load}[load.xor](emit, load, state)
+    state.read.add(load.source)
     for piece, (register, address) in enumerate(zip(load.registers, addresses, strict=True)):
         emit.op(load.mnemonic, address, dst=(register, load.width), piece=piece, memory_key=key)
 
 
 def _plain(emit: Emitter, load: LoadMatrix, state: LoopLoads) -> list[Group]:
-    if load.source not in state.addresses:
+    name = (load.source, load.part // COLUMNS_PER_ADDRESS)
+    if name not in state.addresses:
         lane = _lane(emit, load, state, 0)
         if len(load.registers) == 1:
             base = emit.new("IMAD", state.read_stage, lane)
         else:
             base = emit.new("IMAD.IADD", emit.new("LOP3.LUT", _stage_term(emit, state), lane))
-        state.addresses[load.source] = emit.new("LEA", base)
-    return [state.addresses[load.source]] * len(load.registers)
+        state.addresses[name] = emit.new("LEA", base)
+    return [state.addresses[name]] * len(load.registers)
 
 
 def _stage_term(emit: Emitter, state: LoopLoads) -> Group:
@@ -79,6 +88,9 @@ def _per_column(emit: Emitter, load: LoadMatrix, state: LoopLoads) -> list[Group
 
 
 def _per_load(emit: Emitter, load: LoadMatrix, state: LoopLoads) -> list[Group]:
+    if len(load.registers) == 1:
+        xor = _lane(emit, load, state, 1 + load.part)
+        return [emit.new("LEA", emit.new("IMAD", state.read_stage, xor))]
     base, addresses = _base(emit, load, state), []
     for block in range(len(load.registers)):
         name = (load.source, block)

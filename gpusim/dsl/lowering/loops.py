@@ -3,10 +3,10 @@ Leaves out code outside loops (gpusim.dsl.lowering.blocks); counts are those of 
 
 from __future__ import annotations
 
-from gpusim.arch.spec import Sm
+from gpusim.arch import GpuSpec
 from gpusim.dsl.lowering.compute import emit_simple
 from gpusim.dsl.lowering.copies import LoopCopies, Place, emit_loop_copy, wide_product, write_key
-from gpusim.dsl.lowering.emitter import Emitter, Instruction
+from gpusim.dsl.lowering.emitter import NONE, Emitter, Instruction
 from gpusim.dsl.lowering.loads import LoopLoads, emit_loop_load, read_key
 from gpusim.dsl.lowering.rules import AddressPlan, plan_addresses
 from gpusim.dsl.lowering.straight import PLACE_OPS
@@ -19,12 +19,13 @@ __all__ = ["LoopLowering"]
 class LoopLowering:
     """One loop of a role: its plan for addresses and the registers that live across its iterations."""
 
-    def __init__(self, registers: Registers, body: BasicBlock, threads: int, sm: Sm) -> None:
-        self.plan: AddressPlan = plan_addresses(body, threads, sm)
+    def __init__(self, registers: Registers, body: BasicBlock, threads: int, spec: GpuSpec) -> None:
+        self.plan: AddressPlan = plan_addresses(body, threads, spec)
         self.registers = registers
         self.first_line = body.statements[0].line
         self.trip: Group = registers.uniform()
-        self.copies = LoopCopies(self.plan.resident, registers.vector(), registers.vector())
+        shared = registers.uniform(2) if self.plan.shares_offset else NONE
+        self.copies = LoopCopies(self.plan.resident, registers.vector(), registers.vector(), shared)
         self.loads = LoopLoads(registers.vector())
         self.wrapped = False  # in this iteration, the read stage has been advanced
 
@@ -40,6 +41,7 @@ class LoopLowering:
             self._statement(emit, statement.spec, tensors)
             emit.guard = None
             if number == _last(specs, AsyncCopy):
+                self.copies.end_iteration(emit)
                 _wrap_round(emit, self.copies.write_stage)
         self._end(emit)
         return emit.instructions
@@ -62,7 +64,7 @@ class LoopLowering:
             emit_simple(emit, spec)
 
     def _load(self, emit: Emitter, load: LoadMatrix, tensors: dict[str, int]) -> None:
-        if load.new_stage and load.source in (self.loads.bases.keys() | self.loads.addresses.keys()):
+        if load.new_stage and load.source in self.loads.read:
             self._next_read_stage(emit)
         emit_loop_load(emit, load, self.loads, read_key(tensors[load.source]))
 
@@ -86,7 +88,8 @@ class LoopLowering:
         thread = emit.new("S2R")
         for counter in (self.copies.write_stage, self.copies.counter, self.loads.read_stage):
             emit.op("IMAD.MOV.U32", dst=counter)
-        emit.op("UMOV", dst=self.trip)
+        for register in (self.trip, *([self.copies.offset] if self.copies.offset[1] else [])):
+            emit.op("UMOV", dst=register)
         for place in self.copies.places.values():
             _initial_place(emit, thread, place, addresses_known=addresses_known)
         for pair in self.copies.pointers.values():

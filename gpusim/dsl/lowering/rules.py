@@ -12,10 +12,10 @@ In a loop over k:
 | trip counter, its test, the branch | 3; 2 more for the predicate when a copy is guarded |
 | stage counter that wraps round | 3 for the stage written, 3 for the stage read |
 | dead loads `@!PT LDS RZ, [RZ]` before the first LDGSTS | 3 |
-| copies, pointers in registers | per piece 2 (64-bit add); per place 3 (shared-memory address) |
+| copies, pointers in registers | per piece 2 (64-bit add), 2 more if over 5; per place 3 (shared-memory address) |
 | copies, pointers recomputed | 4; per piece 4 (row, row x pitch + column, LEA, LEA.HI.X); per place 2 (column + k) |
 | | and 3 (shared-memory address), under an XOR of the row number 2 more, of its high bits 3 more |
-| ldmatrix, no XOR | per stage 1, per operand 3: one address, row and column blocks go into the immediate |
+| ldmatrix, no XOR | per stage 1, per operand and two column blocks 3: the rest goes into the immediate |
 | ldmatrix, XOR of the row number | per operand 1, per column block 2: row blocks go into the immediate |
 | ldmatrix, XOR of its high bits | per operand 1, per row block after the first 1, per ldmatrix 2: an address for each |
 
@@ -25,7 +25,8 @@ Outside:
 | --- | --- |
 | copies, all from threadIdx and blockIdx | per stage 10, per place 12 (under an XOR 1 or 2 more), per piece 8 |
 | at most two guarded pieces a stage | once: per place 9, per piece 2; per stage 7, in it per piece 2: predicated |
-| invariants before a loop | per place 10; per piece 10 (pointers in registers); per ldmatrix of its own address 3 |
+| invariants before a loop | per place 10; per piece 10 (pointers in registers); per ldmatrix of its own address 3; |
+| | per place 2 and per piece 4 after a prologue of one stage or of predicated copies |
 | accumulators | CS2R, two registers at a time |
 | epilogue | 18; row pointers: the first two 4 each, every further one 1 (IMAD.WIDE); F2FP and STG |
 
@@ -38,7 +39,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpusim.arch.spec import Sm
+from gpusim.arch import GpuSpec
+from gpusim.arch.occupancy import occupancy
 from gpusim.dsl.statements import AsyncCopy, BasicBlock, LoadMatrix, Mma, Spec
 
 __all__ = ["AddressPlan", "fit_registers", "plan_addresses"]
@@ -47,6 +49,8 @@ SCRATCH_REGISTERS = 16
 """Counters, lane constants and temporaries of a main loop beside what is counted one by one."""
 CTAS_AIMED_AT = 2
 """Per SM: pointers stay in registers only where so many CTAs still fit."""
+MOST_OWN_POINTERS = 5
+"""Pieces of an iteration that are advanced one by one."""
 SQUEEZE = 0.08
 """ptxas saves up to this share of the registers where that lets one more CTA onto the SM."""
 
@@ -54,13 +58,15 @@ SQUEEZE = 0.08
 @dataclass(frozen=True)
 class AddressPlan:
     """``resident``: the global pointers of a loop's copies stay in registers and are advanced; ``registers_needed`` per
-    thread for that, which is also the best estimate of what the compiled loop takes."""
+    thread for that, which is also the best estimate of what the compiled loop takes. ``shares_offset``: of the resident
+    pointers only the first tensor's are advanced, the others have one uniform offset in common."""
 
     resident: bool
     registers_needed: int
+    shares_offset: bool
 
 
-def plan_addresses(body: BasicBlock, threads: int, sm: Sm) -> AddressPlan:
+def plan_addresses(body: BasicBlock, threads: int, spec: GpuSpec) -> AddressPlan:
     """Whether the pointers of a loop body fit beside fragments and accumulators.
 
     Needed: fragments and accumulators, four registers per piece (pointer and shared-memory address in flight), two per
@@ -71,9 +77,11 @@ def plan_addresses(body: BasicBlock, threads: int, sm: Sm) -> AddressPlan:
     copies = [spec for spec in specs if isinstance(spec, AsyncCopy)]
     places = {(copy.coordinates, copy.stage_bytes): copy.count for copy in copies}
     own = sum(len(spec.registers) for spec in specs if isinstance(spec, LoadMatrix) and spec.xor == "shifted")
-    addresses = 4 * sum(copy.count for copy in copies) + 2 * sum(places.values()) + own
+    pieces = sum(copy.count for copy in copies)
+    addresses = 4 * pieces + 2 * sum(places.values()) + own
     needed = _fragment_registers(specs) + addresses + SCRATCH_REGISTERS
-    return AddressPlan(needed <= _registers_for(CTAS_AIMED_AT, threads, sm), needed)
+    resident = needed <= _registers_for(CTAS_AIMED_AT, threads, spec)
+    return AddressPlan(resident, needed, resident and pieces > MOST_OWN_POINTERS)
 
 
 def _fragment_registers(specs: Sequence[Spec]) -> int:
@@ -83,18 +91,21 @@ def _fragment_registers(specs: Sequence[Spec]) -> int:
     return sum(width for _, width in groups)
 
 
-def _registers_for(ctas: int, threads: int, sm: Sm) -> int:
-    """The most registers per thread with which ``ctas`` CTAs fit into the register file of an SM."""
-    unit = sm.register_allocation_unit // sm.threads_per_warp
-    return min(sm.max_registers_per_thread, sm.registers // (ctas * threads) // unit * unit)
+def _ctas(registers: int, threads: int, spec: GpuSpec) -> int:
+    """CTAs that fit into the register file of an SM."""
+    return occupancy(spec, threads, registers, 0).limits["registers"]
 
 
-def fit_registers(needed: int, threads: int, sm: Sm) -> int:
+def _registers_for(ctas: int, threads: int, spec: GpuSpec) -> int:
+    """The most registers per thread with which ``ctas`` CTAs fit; 0 where none do."""
+    unit, most = spec.sm.register_allocation_unit // spec.sm.threads_per_warp, spec.sm.max_registers_per_thread
+    steps = (most, *range(most // unit * unit, 0, -unit))
+    return next((step for step in steps if _ctas(step, threads, spec) >= ctas), 0)
+
+
+def fit_registers(needed: int, threads: int, spec: GpuSpec) -> int:
     """Registers per thread of a launch whose code needs ``needed``: at most what one CTA can have, and fewer where
     SQUEEZE buys another CTA."""
-    needed = min(needed + needed % 2, _registers_for(1, threads, sm))
-    ctas = 1
-    while _registers_for(ctas + 1, threads, sm) >= needed:
-        ctas += 1
-    next_step = _registers_for(ctas + 1, threads, sm)
+    needed = min(needed + needed % 2, _registers_for(1, threads, spec))
+    next_step = _registers_for(_ctas(needed, threads, spec) + 1, threads, spec)
     return next_step if needed <= next_step * (1 + SQUEEZE) else needed

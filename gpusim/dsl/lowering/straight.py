@@ -12,7 +12,7 @@ from gpusim.dsl.lowering.loads import emit_prologue_load, read_key
 from gpusim.dsl.registers import Group, Registers
 from gpusim.dsl.statements import AsyncCopy, BasicBlock, LoadMatrix, Statement, Sync
 
-__all__ = ["PLACE_OPS", "StraightCode", "is_if_converted"]
+__all__ = ["PLACE_OPS", "StraightCode", "keeps_addresses"]
 
 PLACE_OPS = ("VIADD", "SHF.R.S32.HI", "LEA.HI", "LOP3.LUT", "IMAD.IADD", "IMAD.SHL.U32", "SHF.R.S32.HI", "VIADD",
              "SHF.R.S32.HI")
@@ -27,6 +27,18 @@ def is_if_converted(stage: Sequence[Statement]) -> bool:
     copies = [statement for statement in stage if isinstance(statement.spec, AsyncCopy)]
     pieces = sum(statement.spec.count for statement in copies if isinstance(statement.spec, AsyncCopy))
     return pieces <= IF_CONVERTED_PIECES and any(statement.predicated for statement in copies)
+
+
+def keeps_addresses(block: BasicBlock) -> bool:
+    """Whether a loop that follows finds places and products of the block's copies in registers: they are predicated, or
+    of a single stage, whose guard is that of the loop."""
+    stages = sum(isinstance(statement.spec, Sync) and statement.spec.ends_stage for statement in block.statements)
+    return block.loop < 0 and stages > 0 and (stages == 1 or is_if_converted(first_stage(block.statements)))
+
+
+def first_stage(statements: Sequence[Statement]) -> Sequence[Statement]:
+    """Statements up to the first synchronisation."""
+    return statements[: next((n for n, s in enumerate(statements) if isinstance(s.spec, Sync)), len(statements))]
 
 
 class StraightCode:
@@ -76,7 +88,7 @@ class StraightCode:
         self.emit.uniform("ULDC.64", count=2)
 
     def _begin_stage(self, rest: Sequence[Statement]) -> None:
-        stage = rest[: next((n for n, s in enumerate(rest) if isinstance(s.spec, Sync)), len(rest))]
+        stage = first_stage(rest)
         self.in_stage, self.converted = True, is_if_converted(stage)
         emit, guarded = self.emit, any(statement.predicated for statement in stage)
         predicate = emit.op("ISETP.GE.AND", dst=emit.registers.predicate()) if guarded else None

@@ -1,0 +1,105 @@
+"""The back end beside ptxas: main loops of the 20 calibration kernels, and the compiler's own control fields."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from backend_strategies import TABLE
+
+import gpusim as gs
+from gpusim.dsl.backend import check_hazards
+from gpusim.program import Program
+from gpusim.sass import SassLaunch, Scalar, TensorPointer, load_sass
+
+H200 = Path(gs.__file__).parent / "data" / "hardware" / "h200"
+LOOPS = pd.read_csv(H200 / "kernel_loops.csv").set_index("kernel")
+KERNELS = pd.read_csv(H200 / "kernels.csv").query("source == 'hand'").drop_duplicates("kernel").set_index("kernel")
+LETTERS = {"HMMA": "H", "LDSM": "L", "LDGSTS": "G", "LDGDEPBAR": "C", "DEPBAR": "W", "BAR": "B"}
+
+
+@cache
+def program(kernel: str) -> Program:
+    row = KERNELS.loc[kernel]
+    warps = (int(row.tile_m // row.warp_m), int(row.tile_n // row.warp_n))
+    return gs.load_program("hgemm_multistage").record(
+        gs.load_gpu("h200"), {"M": 512, "N": 512, "K": 512}, tile=(int(row.tile_m), int(row.tile_n), int(row.tile_k)),
+        warps=warps, num_stages=int(row.stages), swizzle=row.smem_swizzle)
+
+
+def mnemonics(program: Program) -> list[str]:
+    return [static.mnemonic for static in program.statics]
+
+
+def iteration(program: Program) -> np.ndarray:
+    """The ops of the third trip through the main loop."""
+    ops = program.classes[0].roles[0].ops
+    loop = ops[np.isin(ops["pc"], [i for i, static in enumerate(program.statics) if static.scope == "main_loop"])]
+    ends = np.flatnonzero(np.char.startswith(np.array(mnemonics(program))[loop["pc"]], "BRA"))
+    return loop[ends[1] + 1:ends[2] + 1]
+
+
+def positions(word: str) -> Mapping[str, np.ndarray]:
+    """For each letter but H, how far through the H of the loop its instructions stand, 0 to 1."""
+    tensor = np.cumsum([letter == "H" for letter in word]) / word.count("H")
+    return {letter: tensor[[i for i, other in enumerate(word) if other == letter]] for letter in "LGCWB"}
+
+
+@pytest.mark.parametrize("kernel", LOOPS.index)
+def test_the_loop_has_the_order_of_ptxas(kernel: str) -> None:
+    """Fragment loads, copies, commit, wait and barrier stand under the same tensor instructions."""
+    names = mnemonics(program(kernel))
+    word = "".join(LETTERS.get(names[pc].split(".")[0], ".") for pc in iteration(program(kernel))["pc"])
+    ours, theirs = positions(word), positions(LOOPS.order[kernel])
+    distance = {letter: np.abs(ours[letter] - theirs[letter]).mean() for letter in "LGCWB"}
+    assert np.mean(list(distance.values())) < 0.25, distance
+
+
+def test_the_loops_issue_in_the_time_of_ptxas() -> None:
+    ours = np.array([int(iteration(program(kernel))["stall"].sum()) for kernel in LOOPS.index])
+    error = ours / LOOPS.stall_count_sum.to_numpy() - 1
+    assert np.abs(error).mean() < 0.10, error
+    assert np.abs(error).max() < 0.20, error
+
+
+@pytest.mark.parametrize("kernel", LOOPS.index)
+def test_recorded_kernels_have_no_hazard(kernel: str) -> None:
+    assert check_hazards(program(kernel).classes[0].roles[0].ops, mnemonics(program(kernel)), TABLE) == []
+
+
+@pytest.mark.parametrize("kernel", LOOPS.index)
+def test_the_launch_takes_the_registers_of_ptxas(kernel: str) -> None:
+    assert program(kernel).launch.registers_per_thread == pytest.approx(KERNELS.registers[kernel], rel=0.06)
+
+
+@pytest.mark.parametrize("kernel", ["128x128x32_w64x64_s3_sw0", "128x128x32_w64x64_s3_sw2", "64x64x32_w32x32_s4_sw1"])
+def test_the_compilers_own_control_fields_are_accepted(kernel: str) -> None:
+    """In-order classes, latencies and the two cycles from set to wait are assumptions; ptxas makes the same ones."""
+    compiled = load_sass(H200 / "sass" / f"{kernel}.sass.gz", launch=launch_of(kernel))
+    for role in compiled.classes[0].roles:
+        assert check_hazards(role.ops, mnemonics(compiled), TABLE) == []
+
+
+@pytest.mark.parametrize("kernel", ["64x64x32_w32x32_s4_sw1"])
+def test_the_compilers_waits_are_needed(kernel: str) -> None:
+    """Without any one barrier's waits the compiled kernel is unsafe, and the checker says so."""
+    compiled = load_sass(H200 / "sass" / f"{kernel}.sass.gz", launch=launch_of(kernel))
+    ops = compiled.classes[0].roles[0].ops
+    for barrier in range(1, 6):
+        weaker = ops.copy()
+        weaker["wait_mask"] &= np.uint8(0xFF ^ 1 << barrier)
+        assert check_hazards(weaker, mnemonics(compiled), TABLE), barrier
+
+
+def launch_of(kernel: str) -> SassLaunch:
+    row, size = KERNELS.loc[kernel], 256
+    tiles = [int(number) for number in re.findall(r"\d+", kernel)[:2]]
+    tensors = [TensorPointer(name, "f16", (size, size), is_output=name == "D") for name in "ABD"]
+    cycles = TensorPointer("cycles", "i64", (4096,), is_output=True)
+    return SassLaunch((size // tiles[0], size // tiles[1], 1), (int(row.threads), 1, 1),
+                      (*tensors, *(Scalar(size) for _ in "MNK"), cycles), 200_000, int(row.registers))

@@ -1,0 +1,118 @@
+"""The list scheduler: whatever it does keeps the meaning of a block; what it does looks like ptxas."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from backend_strategies import MNEMONICS, TABLE, block, op, random_blocks
+from hypothesis import HealthCheck, given, settings
+
+from gpusim.arch import Kind
+from gpusim.dsl.backend import Block
+from gpusim.dsl.backend.graph import dependence_graph
+from gpusim.dsl.backend.instruction import ASYNC_ORDER, MEMORY, Instruction, decode
+from gpusim.dsl.backend.schedule import list_schedule
+
+MANY = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def schedule(given_block: Block) -> tuple[list[Instruction], list[int]]:
+    code = decode(given_block.ops[: given_block.rows], MNEMONICS, TABLE)
+    return code, list_schedule(code, dependence_graph(code, given_block.keys))
+
+
+def meaning(code: list[Instruction], order: list[int]) -> tuple[dict[int, object], dict[int, object]]:
+    """What each row reads, and what the registers hold at the end: values are the rows that wrote them."""
+    registers: dict[int, object] = {}
+    seen: dict[int, object] = {}
+    for row in order:
+        seen[row] = tuple(registers.get(unit, "before") for unit in code[row].reads)
+        registers.update(dict.fromkeys(code[row].writes, row))
+    return seen, registers
+
+
+@MANY
+@given(random_blocks(max_rows=25))
+def test_every_row_reads_and_leaves_what_it_did_in_source_order(given_block: Block) -> None:
+    code, order = schedule(given_block)
+    assert sorted(order) == list(range(len(code)))
+    assert meaning(code, order) == meaning(code, list(range(len(code))))
+
+
+@MANY
+@given(random_blocks(max_rows=25))
+def test_memory_stays_between_its_synchronisations(given_block: Block) -> None:
+    code, order = schedule(given_block)
+    place = {row: position for position, row in enumerate(order)}
+    kinds = [instruction.kind for instruction in code]
+    keys = given_block.keys
+    writers = {Kind.shared_store, Kind.async_copy, Kind.global_store}
+    for first, second in ((a, b) for b in range(len(code)) for a in range(b)):
+        pair = {kinds[first], kinds[second]}
+        both_sync = pair <= ASYNC_ORDER
+        fenced = pair & MEMORY and pair & (ASYNC_ORDER - {Kind.commit})
+        group = pair == {Kind.commit, Kind.async_copy}
+        conflict = keys[first] >= 0 and keys[first] == keys[second] and pair & writers
+        if both_sync or fenced or group or conflict or kinds[second] == Kind.branch:
+            assert place[first] < place[second], (first, second)
+
+
+@MANY
+@given(random_blocks(max_rows=25))
+def test_the_graph_points_forward_and_the_order_obeys_it(given_block: Block) -> None:
+    code = decode(given_block.ops[: given_block.rows], MNEMONICS, TABLE)
+    graph = dependence_graph(code, given_block.keys)
+    place = {row: position for position, row in enumerate(list_schedule(code, graph))}
+    for first, followers in enumerate(graph.after):
+        for second in followers:
+            assert first < second and place[first] < place[second]
+
+
+def tensor_block(num_tensor: int, num_filler: int, loads: int = 0) -> Block:
+    fillers = [op("IMAD", (500 + i, 1), (499, 1)) for i in range(num_filler)]
+    fragments = [op("LDSM.16.M88.4", (400 + 4 * i, 4), (498, 1)) for i in range(loads)]
+    tensor = [op("HMMA.16816.F32", (4 * i, 4), (300, 4), (304, 2), (4 * i, 4)) for i in range(num_tensor)]
+    return block(*fragments, *fillers, *tensor)
+
+
+def word(given_block: Block) -> str:
+    code, order = schedule(given_block)
+    letters = {Kind.mma: "H", Kind.ldmatrix: "L", Kind.async_copy: "G", Kind.commit: "C", Kind.barrier: "B"}
+    return "".join(letters.get(code[row].kind, ".") for row in order)
+
+
+def test_one_arithmetic_instruction_goes_between_two_tensor_instructions() -> None:
+    assert word(tensor_block(6, 4)) == "H.H.H.H.HH"
+
+
+def test_fragment_loads_leave_as_their_pipe_takes_them() -> None:
+    """An LDSM.x4 keeps the pipe for 8 cycles, an HMMA for 6: five loads after the first within six HMMAs."""
+    positions = np.cumsum([letter == "H" for letter in word(tensor_block(12, 0, loads=6))])
+    loads = [letter == "L" for letter in word(tensor_block(12, 0, loads=6))]
+    gaps = [later - earlier for earlier, later in pairwise(positions[loads])]
+    assert set(gaps) == {1, 2}
+    assert sum(gaps) == 5 * 8 // 6
+
+
+def test_address_arithmetic_of_the_longest_path_comes_first() -> None:
+    """Source order has an idle counter first; the load that tensor work waits for is drawn forward."""
+    given_block = block(op("IMAD", (90, 1), (91, 1)), op("LEA", (80, 1), (81, 1)),
+                        op("LDSM.16.M88.4", (60, 4), (80, 1)),
+                        op("HMMA.16816.F32", (0, 4), (60, 4), (64, 2), (0, 4)))
+    assert schedule(given_block)[1][0] == 1
+
+
+def test_dead_loads_stay_in_front_of_the_first_copy() -> None:
+    dead = [op("LDS.64") for _ in range(3)]
+    given_block = block(*dead, op("LEA", (80, 1), (81, 1)), op("LDGSTS.E.BYPASS.LTC128B.128", (0, 0), (80, 1), (82, 2)),
+                        op("LDGDEPBAR"))
+    assert schedule(given_block)[1] == [3, 0, 1, 2, 4, 5]
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_blocks_without_choice(count: int) -> None:
+    code, order = schedule(block(op("BRA")))
+    assert order == [0]
+    assert list_schedule(code[:count], dependence_graph(code[:count], np.full(count, -1))) == list(range(count))

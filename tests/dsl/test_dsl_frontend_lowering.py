@@ -1,0 +1,86 @@
+"""Lowering rules: registers and instruction counts against kernels that ptxas compiled, hazards covered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gpusim as gs
+from gpusim.arch.occupancy import occupancy
+from gpusim.dsl.backend import check_hazards
+from gpusim.dsl.lowering import fit_registers
+from gpusim.program import Program
+
+HARDWARE = Path(gs.__file__).parent / "data/hardware/h200"
+SPEC = gs.load_gpu("h200")
+
+COMPILED = [
+    # tile, warps, stages, swizzle, instructions of the loop, of the prologue, registers; gemm.cu, nvcc 13.0, sm_90a
+    ((128, 256, 32), (2, 4), 3, "none", 176, 367, 240), ((128, 256, 32), (2, 4), 3, "64B", 219, 442, 254),
+    ((64, 128, 32), (2, 2), 3, "none", 110, 385, 168), ((64, 128, 32), (2, 2), 3, "64B", 132, 466, 167),
+    ((128, 64, 32), (2, 2), 4, "pad:16B", 111, 491, 168), ((128, 64, 32), (2, 2), 4, "64B", 137, 584, 167),
+    ((32, 32, 32), (2, 2), 4, "none", 42, 122, 48), ((32, 32, 32), (2, 2), 4, "64B", 43, 148, 52),
+    ((64, 64, 64), (2, 2), 3, "128B", 131, 475, 126), ((64, 64, 64), (2, 2), 3, "S<1,4,5>", 150, 512, 126),
+    ((128, 128, 64), (2, 4), 4, "none", 191, 501, 174), ((128, 128, 32), (4, 2), 4, "64B", 138, 368, 160),
+    ((128, 128, 32), (2, 2), 5, "none", 150, 741, 254), ((128, 128, 32), (2, 2), 2, "none", 148, 286, 254),
+    ((256, 64, 32), (4, 1), 3, "64B", 273, 661, 253), ((64, 32, 32), (2, 1), 3, "none", 94, 370, 118),
+    ((64, 64, 32), (1, 2), 3, "64B", 112, 486, 168), ((128, 64, 32), (4, 2), 3, "64B", 80, 249, 103),
+]
+
+
+def record(tile: tuple[int, int, int], warps: tuple[int, int], num_stages: int, swizzle: str,
+           schedule: str = "source") -> Program:
+    sizes = {"M": tile[0], "N": tile[1], "K": 8 * tile[2]}
+    return gs.load_program("hgemm_multistage").record(SPEC, sizes, schedule=schedule, tile=tile, warps=warps,
+                                                      num_stages=num_stages, swizzle=swizzle)
+
+
+@pytest.mark.parametrize(("tile", "warps", "stages", "swizzle", "loop", "prologue", "registers"), COMPILED)
+def test_kernels_that_calibration_has_not_seen(tile: tuple, warps: tuple, stages: int, swizzle: str, loop: int,
+                                               prologue: int, registers: int) -> None:
+    program = record(tile, warps, stages, swizzle)
+    scopes = np.array([static.scope for static in program.statics])[program.classes[0].roles[0].ops["pc"]]
+    assert (scopes == "main_loop").sum() / 8 == pytest.approx(loop, rel=0.10)
+    assert (scopes == "prologue").sum() == pytest.approx(prologue, rel=0.26)
+    launch = program.launch
+    assert launch.registers_per_thread == pytest.approx(registers, abs=8)
+    ctas = [occupancy(SPEC, launch.threads_per_cta, count, launch.shared_bytes).blocks_per_sm
+            for count in (launch.registers_per_thread, registers)]
+    assert ctas[0] == ctas[1]
+
+
+def test_occupancy_is_that_of_every_measured_hand_kernel() -> None:
+    rows = pd.read_csv(HARDWARE / "kernels.csv")
+    kernels = rows[rows.source == "hand"].drop_duplicates("kernel")
+    for row in kernels.itertuples():
+        launch = record((row.tile_m, row.tile_n, row.tile_k), (row.tile_m // row.warp_m, row.tile_n // row.warp_n),
+                        row.stages, row.smem_swizzle).launch
+        found = occupancy(SPEC, launch.threads_per_cta, launch.registers_per_thread, launch.shared_bytes)
+        assert found.blocks_per_sm == row.blocks_per_sm, row.kernel
+
+
+@given(st.integers(16, 400), st.sampled_from([64, 128, 256, 512]))
+def test_saving_registers_buys_a_cta(needed: int, threads: int) -> None:
+    fitted, most = fit_registers(needed, threads, SPEC), min(255, 65536 // threads)
+    assert fitted <= most
+    if needed >= most:
+        assert fitted == most
+    elif fitted < needed:
+        more, fewer = (occupancy(SPEC, threads, count, 0).limits["registers"] for count in (fitted, needed))
+        assert more > fewer and needed <= 1.08 * fitted
+    else:
+        assert fitted - needed <= 1
+
+
+@pytest.mark.parametrize("schedule", ["source", "list"])
+@pytest.mark.parametrize(("tile", "warps", "stages", "swizzle"), [row[:4] for row in COMPILED[::3]])
+def test_control_fields_cover_every_register_hazard(tile: tuple, warps: tuple, stages: int, swizzle: str,
+                                                    schedule: str) -> None:
+    program = record(tile, warps, stages, swizzle, schedule)
+    mnemonics = [static.mnemonic for static in program.statics]
+    assert check_hazards(program.classes[0].roles[0].ops, mnemonics, SPEC.instruction_table) == []
