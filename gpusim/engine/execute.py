@@ -53,17 +53,14 @@ def operands_read(mach, start, row):
 
 
 @njit(cache=True, nogil=True)
-def shared_access(st, mach, acc, win, rec, s, w, row, time):
-    """LDS, LDSM, STS, STSM, SHFL: operands, queue, data stage; one wavefront every other cycle for one warp alone."""
-    warp, part, sm = st.warps[s, w], st.parts[s, w % 4], st.sms[s]
+def shared_access(sm, part, warp, mach, row, waves, time):
+    """LDS, LDSM, STS, STSM, SHFL: operands, queue, data stage; one wavefront every other cycle for one warp alone.
+
+    Returns when the last wavefront has passed the data stage.
+    """
     registers = max(row.operand_registers, 1)
     start = send_operands(part, mach, time, registers)
     arrival = start + operand_cycles(mach, registers - 1)
-    waves = 1
-    if row.access >= 0:
-        access = acc[row.access + warp.warp_row]
-        waves = access.wavefronts
-        count_shared(sm, access, LOAD if row.kind == SHARED_LOAD or row.kind == LDMATRIX else STORE)
     passed = pass_data_stage(sm, arrival, waves)
     sm.counters[STAGE_CYCLES] += waves
     alone = max(arrival, warp.data_free) + mach.shared_latency_per_wavefront * waves
@@ -72,20 +69,18 @@ def shared_access(st, mach, acc, win, rec, s, w, row, time):
     release(warp, row.write_barrier, max(passed, alone) + mach.shared_latency_base, 0)
     release(warp, row.read_barrier, operands_read(mach, start, row), 0)
     sm.counters[LDSM_COUNT] += row.kind == LDMATRIX
-    record(win, rec, s, w, warp, SHARED_EVENT, 0, row.pc, warp.op, passed - waves, passed)
+    return passed
 
 
 @njit(cache=True, nogil=True)
-def post(sm, warp, win, bases, access, s, w, row, time, token):
+def post(sm, warp, request, base, access, s, w, row, time, token):
     """Send a global access to the memory system; it is answered in a later window."""
-    request = win.requests[win.counts[0]]
     request.time, request.sm, request.slot, request.token = time, s, w, token
-    request.base = bases[warp.cta, access.tensor] + row.global_offset
+    request.base = base + row.global_offset
     request.first, request.count, request.data_bytes = access.first, access.count, access.data_bytes
     request.is_write, request.asynchronous = row.kind == GLOBAL_STORE, row.kind == ASYNC_COPY
     request.sequence, request.op = sm.sequence, warp.op
     sm.sequence += 1
-    win.counts[0] += 1
 
 
 @njit(cache=True, nogil=True)
@@ -107,62 +102,80 @@ def expect(sm, warp, access, row):
 
 
 @njit(cache=True, nogil=True)
-def global_access(st, mach, acc, bases, win, s, w, row, time):
-    """LDG, STG, LDGSTS: operands, queue, tags; then the memory system decides."""
-    warp, part, sm = st.warps[s, w], st.parts[s, w % 4], st.sms[s]
-    access = acc[row.access + warp.warp_row]
+def global_access(sm, part, warp, mach, row, access, time):
+    """LDG, STG, LDGSTS: operands, queue, tags; then the memory system decides. Returns when the first tag passes."""
     start = send_operands(part, mach, time, row.operand_registers)
     tags = pass_tag_stage(sm, mach, start + operand_cycles(mach, row.operand_registers), access.count)
     enqueue(part, mach, 1, sm.tag_stage)
     release(warp, row.read_barrier, operands_read(mach, start, row), 0)
-    token = expect(sm, warp, access, row)
-    if access.count > 0:
-        post(sm, warp, win, bases, access, s, w, row, tags, token)
+    return tags
 
 
 @njit(cache=True, nogil=True)
-def arrive(st, mach, ops, s, w, row, time):
-    """BAR.SYNC: warps arrive one by one at the SM's barrier unit; the last one releases all."""
-    warp, sm, barrier = st.warps[s, w], st.sms[s], row.operand & 15
-    slot = st.slots[s, warp.cta_slot]
+def arrive(sm, slot, warp, mach, barrier, time):
+    """BAR.SYNC: warps arrive one by one at the SM's barrier unit; returns when all may go on, 0 before the last."""
     sm.barrier_unit = max(sm.barrier_unit, time) + mach.barrier_per_warp
     slot.arrived[barrier] += 1
     warp.barrier_end = NEVER + barrier
     if slot.arrived[barrier] < slot.warps:
-        return
+        return 0
     slot.arrived[barrier] = 0
-    end = sm.barrier_unit + mach.barrier_base
-    for w2 in range(st.warps.shape[1]):
-        other = st.warps[s, w2]
-        if other.live and other.cta_slot == warp.cta_slot and other.barrier_end == NEVER + barrier:
+    return sm.barrier_unit + mach.barrier_base
+
+
+@njit(cache=True, nogil=True)
+def open_barrier(warps, parts, ops, w, barrier, end):
+    """All warps of the CTA that wait at a barrier may go on at ``end``."""
+    cta_slot = warps[w].cta_slot
+    for w2 in range(len(warps)):
+        other = warps[w2]
+        if other.live and other.cta_slot == cta_slot and other.barrier_end == NEVER + barrier:
             other.barrier_end = end
             if w2 != w:
                 other.ready = ready_time(other, ops[other.op])
-                part = st.parts[s, w2 % 4]
+                part = parts[w2 % 4]
                 part.next_issue = min(part.next_issue, other.ready)
 
 
 @njit(cache=True, nogil=True)
-def execute(st, mach, ops, acc, bases, win, rec, s, w, row, time):
+def fixed_latency(sm, part, warp, mach, row, time):
+    """Everything that only takes a pipe."""
+    if row.pipe != NO_PIPE and row.pipe != LSU:
+        part.pipe_free[row.pipe] = time + row.interval
+    sm.counters[HMMA_COUNT] += row.kind == MMA
+    if row.flags & VARIABLE:
+        release(warp, row.write_barrier, time + row.latency, 0)
+        release(warp, row.read_barrier, time + row.latency, 0)
+
+
+@njit(cache=True, nogil=True)
+def execute(st, mach, ops, acc, bases, win, s, w, row, time):
     """Effects of issuing ``row`` at ``time``, all but EXIT."""
-    if not row.flags & ACTIVE:
-        return
-    warp = st.warps[s, w]
+    sm, part, warp = st.sms[s], st.parts[s, w % 4], st.warps[s, w]
     queue = queue_of(row)
     if queue == 0:
-        shared_access(st, mach, acc, win, rec, s, w, row, time)
+        waves = 1
+        if row.access >= 0:
+            access = acc[row.access + warp.warp_row]
+            waves = np.int64(access.wavefronts)
+            count_shared(sm, access, LOAD if row.kind == SHARED_LOAD or row.kind == LDMATRIX else STORE)
+        passed = shared_access(sm, part, warp, mach, row, waves, time)
+        if sm.record_end:
+            record(win, sm, w, warp, SHARED_EVENT, 0, row.pc, passed - waves, passed)
     elif queue == 1 and row.access >= 0:
-        global_access(st, mach, acc, bases, win, s, w, row, time)
+        access = acc[row.access + warp.warp_row]
+        tags = global_access(sm, part, warp, mach, row, access, time)
+        token = expect(sm, warp, access, row)
+        if access.count > 0:
+            post(sm, warp, win.requests[win.counts[0]], bases[warp.cta, access.tensor], access, s, w, row, tags, token)
+            win.counts[0] += 1
     elif row.kind == COMMIT:
         close_group(warp, np.int64(row.write_barrier), time + row.latency)
     elif row.kind == BARRIER:
-        arrive(st, mach, ops, s, w, row, time)
+        end = arrive(sm, st.slots[s, warp.cta_slot], warp, mach, row.operand & 15, time)
+        if end:
+            open_barrier(st.warps[s], st.parts[s], ops, w, row.operand & 15, end)
     else:
-        if row.pipe != NO_PIPE and row.pipe != LSU:
-            st.parts[s, w % 4].pipe_free[row.pipe] = time + row.interval
-        if row.kind == MMA:
-            st.sms[s].counters[HMMA_COUNT] += 1
-            record(win, rec, s, w, warp, MMA_EVENT, 0, row.pc, warp.op, time, time + row.interval)
-        if row.flags & VARIABLE:
-            release(warp, row.write_barrier, time + row.latency, 0)
-            release(warp, row.read_barrier, time + row.latency, 0)
+        fixed_latency(sm, part, warp, mach, row, time)
+        if sm.record_end and row.kind == MMA:
+            record(win, sm, w, warp, MMA_EVENT, 0, row.pc, time, time + row.interval)

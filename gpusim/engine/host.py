@@ -46,7 +46,6 @@ class Host:
     memory: MemoryState
     blocks: BlockScheduler
     groups: list[Group]
-    record: np.ndarray  # (3,) i8: SM, first and last cycle to record
     window_cycles: int
     workers: int = 1
     progress: Callable[[float], None] | None = None
@@ -95,7 +94,7 @@ class Host:
         if self._upcoming(group) >= end and done_first[group.first] == done_first[group.last]:
             return
         arguments = (self.state, self.machine_record, self.image.ops, self.image.accesses, self.image.cta_bases,
-                     group.window, self.record, group.first, group.last, done, done_first, end)
+                     group.window, group.first, group.last, done, done_first, end)
         if self._pool is None:
             advance_group(*arguments)
             return

@@ -6,9 +6,9 @@ from __future__ import annotations
 from numba import njit
 
 from gpusim.arch.instructions import Kind
-from gpusim.engine.attribution import account, attribute_issue, record
+from gpusim.engine.attribution import add_span, attribute_issue, record, record_spans
 from gpusim.engine.execute import execute
-from gpusim.engine.image import TAKEN, YIELD
+from gpusim.engine.image import ACTIVE, TAKEN, YIELD
 from gpusim.engine.machine import POLICIES
 from gpusim.engine.resources import free_time, pass_data_stage
 from gpusim.engine.result import EVENT_KINDS, WARP_STATES
@@ -25,11 +25,11 @@ GTO, LRR, OLDEST = (POLICIES.index(name) for name in ("gto", "lrr", "oldest"))
 
 
 @njit(cache=True, nogil=True)
-def candidate_time(part, mach, warp, ops):
+def candidate_time(part, mach, warp, row):
     """First cycle in which the warp could be issued if it were alone."""
     if warp.ready >= NEVER:
         return NEVER
-    return max(max(warp.ready, part.issue_free), free_time(part, mach, ops[warp.op]))
+    return max(max(warp.ready, part.issue_free), free_time(part, mach, row))
 
 
 @njit(cache=True, nogil=True)
@@ -50,7 +50,7 @@ def select(part, mach, warps, ops, p, time):
     """The warp to issue at ``time``; the other eligible ones are not selected in this cycle."""
     best = -1
     for w in range(p, len(warps), 4):
-        if warps[w].live and candidate_time(part, mach, warps[w], ops) <= time:
+        if warps[w].live and candidate_time(part, mach, warps[w], ops[warps[w].op]) <= time:
             warps[w].not_selected += 1
             if best < 0 or preferred(mach, warps, ops, w, best, part.last_slot):
                 best = w
@@ -65,93 +65,108 @@ def look_ahead(part, mach, warps, ops, p):
     earliest = NEVER
     for w in range(p, len(warps), 4):
         if warps[w].live:
-            earliest = min(earliest, candidate_time(part, mach, warps[w], ops))
+            earliest = min(earliest, candidate_time(part, mach, warps[w], ops[warps[w].op]))
     part.next_issue = earliest
 
 
 @njit(cache=True, nogil=True)
-def retire(st, win, rec, s, w, row, time):
-    """EXIT: the warp leaves once its stores have left the SM; the CTA ends with its last warp."""
-    warp, sm = st.warps[s, w], st.sms[s]
+def retire(sm, slot, line, warp, time):
+    """EXIT: the warp leaves once its stores have left the SM; the CTA ends with its last warp: then 1, else 0."""
     end = max(time + 1, warp.drain)
-    account(sm, win, rec, s, w, warp, row.pc, DRAIN, time + 1, end)
-    slot = st.slots[s, warp.cta_slot]
+    add_span(sm, line, DRAIN, time + 1, end)
     warp.live = 0
     sm.warp_cycles += end
     slot.warps -= 1
     slot.end = max(slot.end, end)
-    if slot.warps == 0:
-        ended = win.ended[win.counts[1]]
-        ended[0], ended[1], ended[2] = s, warp.cta_slot, slot.end
-        win.counts[1] += 1
+    return slot.warps == 0
 
 
 @njit(cache=True, nogil=True)
-def issue(st, mach, ops, acc, bases, win, rec, s, p, time):
+def issue(st, mach, ops, acc, bases, win, s, p, time):
     """Issue one instruction of sub-partition ``p`` at ``time``."""
-    part, warps = st.parts[s, p], st.warps[s]
+    sm, part, warps = st.sms[s], st.parts[s, p], st.warps[s]
     w = select(part, mach, warps, ops, p, time)
     if w >= 0:
         warp = warps[w]
         row = ops[warp.op]
-        attribute_issue(st.sms[s], win, rec, s, w, warp, row, time)
-        execute(st, mach, ops, acc, bases, win, rec, s, w, row, time)
+        line = win.statics[row.pc]
+        attribute_issue(sm, line, warp, row, time)
+        if sm.record_end:
+            record_spans(win, sm, w, warp, row.pc, warp.last_issue + 1)
+        if row.flags & ACTIVE:
+            execute(st, mach, ops, acc, bases, win, s, w, row, time)
         warp.last_issue, part.issue_free, part.last_slot = time, time + 1, w
         warp.stall_end = time + max(row.stall, 1)
         warp.not_selected = 0
         if row.flags & TAKEN:
             warp.branch_end = time + mach.taken_branch
-        if row.kind == EXIT:
-            retire(st, win, rec, s, w, row, time)
-        else:
+        if row.kind != EXIT or not row.flags & ACTIVE:
             warp.op += 1
             warp.ready = ready_time(warp, ops[warp.op])
+        elif retire(sm, st.slots[s, warp.cta_slot], line, warp, time):
+            ended = win.ended[win.counts[1]]
+            ended[0], ended[1], ended[2] = s, warp.cta_slot, st.slots[s, warp.cta_slot].end
+            win.counts[1] += 1
     look_ahead(part, mach, warps, ops, p)
 
 
 @njit(cache=True, nogil=True)
-def complete(st, mach, ops, win, rec, s, done):
-    """Data from memory reach the SM: they cross the data stage, then a group or a scoreboard barrier releases."""
-    w, sm = done.slot, st.sms[s]
-    warp, part = st.warps[s, w], st.parts[s, w % 4]
+def complete(sm, part, warp, mach, ops, done):
+    """Data from memory reach the SM: they cross the data stage, then a group or a scoreboard barrier releases.
+
+    Returns when the data are there, 0 if the warp has left without waiting for them.
+    """
     cycles = (done.data_bytes + mach.bytes_per_wavefront - 1) // mach.bytes_per_wavefront
     passed = pass_data_stage(sm, done.time, cycles)
     sm.counters[STAGE_CYCLES] += cycles
     if not warp.live or done.issued < warp.start:
-        return  # the warp has left without waiting for its data
+        return 0
     if done.asynchronous:
         copy_arrived(warp, done.token, passed)
-        record(win, rec, s, w, warp, COPY_EVENT, 0, ops[done.op].pc, done.op, done.issued, passed)
     else:
         warp.pending[done.token] -= 1
         warp.scoreboard[done.token] = max(warp.scoreboard[done.token], passed)
     if warp.ready >= NEVER:
-        warp.ready = ready_time(warp, ops[warp.op])
-        part.next_issue = min(part.next_issue, candidate_time(part, mach, warp, ops))
+        row = ops[warp.op]
+        warp.ready = ready_time(warp, row)
+        part.next_issue = min(part.next_issue, candidate_time(part, mach, warp, row))
+    return passed
 
 
 @njit(cache=True, nogil=True)
-def advance_sm(st, mach, ops, acc, bases, win, rec, s, done, first, last, end):
+def record_copy(win, sm, w, warp, ops, done, passed):
+    """Keep a copy in flight as an event; it belongs to the op that started it."""
+    used = win.counts[2]
+    record(win, sm, w, warp, COPY_EVENT, 0, ops[done.op].pc, done.issued, passed)
+    if win.counts[2] > used:
+        win.events[used].op = done.op
+
+
+@njit(cache=True, nogil=True)
+def advance_sm(st, mach, ops, acc, bases, win, s, done, first, last, end):
     """Run one SM up to cycle ``end``: answers of memory and issues in the order of time."""
     parts = st.parts[s]
     while True:
         time = min(min(parts[0].next_issue, parts[1].next_issue), min(parts[2].next_issue, parts[3].next_issue))
         if first < last and done[first].time <= time:
-            complete(st, mach, ops, win, rec, s, done[first])
+            w = done[first].slot
+            passed = complete(st.sms[s], parts[w % 4], st.warps[s, w], mach, ops, done[first])
+            if passed and st.sms[s].record_end:
+                record_copy(win, st.sms[s], w, st.warps[s, w], ops, done[first], passed)
             first += 1
             continue
         if time >= end:
             return
         for p in range(4):
             if parts[p].next_issue == time:
-                issue(st, mach, ops, acc, bases, win, rec, s, p, time)
+                issue(st, mach, ops, acc, bases, win, s, p, time)
 
 
 @njit(cache=True, nogil=True)
-def advance_group(st, machine, ops, acc, bases, win, rec, sm_first, sm_last, done, done_first, end):
+def advance_group(st, machine, ops, acc, bases, win, sm_first, sm_last, done, done_first, end):
     """Run the SMs [sm_first, sm_last) up to cycle ``end``.
 
     done: COMPLETION rows of this window, sorted by (SM, time); done_first[s]: the first row of SM s.
     """
     for s in range(sm_first, sm_last):
-        advance_sm(st, machine[0], ops, acc, bases, win, rec, s, done, done_first[s], done_first[s + 1], end)
+        advance_sm(st, machine[0], ops, acc, bases, win, s, done, done_first[s], done_first[s + 1], end)

@@ -68,6 +68,8 @@ def simulate(
     began = time.perf_counter()
     machine, image = machine_of(spec, policy=policy), image_of(program, spec)
     state = new_state(machine.num_sms, machine.max_warps, blocks_per_sm)
+    if record is not None:
+        state.sms[record.sm]["record_start"], state.sms[record.sm]["record_end"] = record.start_cycle, record.end_cycle
     memory = new_memory(machine, _gpc_of(spec))
     if l2 == "warm":
         _warm(memory, machine, program)
@@ -75,7 +77,7 @@ def simulate(
     window = window_cycles or machine.lookahead
     blocks = _blocks(program, image, state, machine, spec, blocks_per_sm)
     groups = _groups(spec, image, window, blocks_per_sm, record)
-    host = Host(machine, machine_record(machine), image, state, memory, blocks, groups, _record_array(record), window, workers, progress,
+    host = Host(machine, machine_record(machine), image, state, memory, blocks, groups, window, workers, progress,
                 lambda pc: _place(program, pc))
     compiled = _compile(host) - began
     began = time.perf_counter()
@@ -136,10 +138,6 @@ def _groups(
     return groups
 
 
-def _record_array(record: RecordWindow | None) -> np.ndarray:
-    return np.array([-1, 0, 0] if record is None else [record.sm, record.start_cycle, record.end_cycle], np.int64)
-
-
 def _warm(memory: MemoryState, machine: Machine, program: Program) -> None:
     for tensor in program.tensors:
         if not tensor.is_output:
@@ -161,7 +159,7 @@ def _compile(host: Host) -> float:
     nothing = np.zeros(0, COMPLETION)
     first = np.zeros(host.machine.num_sms + 1, np.int64)
     advance_group(host.state, host.machine_record, host.image.ops, host.image.accesses, host.image.cta_bases,
-                  host.groups[0].window, host.record, 0, 0, nothing, first, 0)
+                  host.groups[0].window, 0, 0, nothing, first, 0)
     serve(host.memory, host.machine_record, np.zeros(0, REQUEST_RECORD), np.zeros(0, np.int64), host.image.requests, nothing)
     return time.perf_counter()
 
@@ -185,8 +183,8 @@ def _result(
         sms_used=np.arange(spec.sm.count, dtype=np.int32),
         sm_active_cycles=_active_cycles(blocks, spec.sm.count),
         sm_warp_cycles=state.sms["warp_cycles"],
-        issued=np.sum([group.window.issued for group in groups], axis=0),
-        state_cycles=np.sum([group.window.state_cycles for group in groups], axis=0),
+        issued=np.sum([group.window.statics["issued"] for group in groups], axis=0),
+        state_cycles=np.sum([group.window.statics["cycles"] for group in groups], axis=0),
         sm_state_cycles=state.sms["states"],
         counters=counters,
         sm_counters={name: state.sms["counters"][:, i] for i, name in enumerate(COUNTERS)},

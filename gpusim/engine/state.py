@@ -11,7 +11,7 @@ from gpusim.arch.instructions import Pipe
 from gpusim.engine.result import EVENT, WARP_STATES
 
 __all__ = ["BOARDS", "COMPLETION", "COUNTERS", "CTA_SLOT", "GROUPS", "NEVER", "QUEUE_ENTRIES", "REQUEST_RECORD", "SM",
-           "SUB_PARTITION", "WARP", "SmState", "Window", "new_state", "new_window"]
+           "STATIC", "SUB_PARTITION", "WARP", "SmState", "Window", "new_state", "new_window"]
 
 NEVER = np.iinfo(np.int64).max // 4
 BOARDS = 6  # scoreboard barriers of a warp, as the SASS encoding has them
@@ -21,6 +21,8 @@ QUEUES = 2  # 0: shared-memory instructions, 1: global ones
 QUEUE_ENTRIES = 64
 """Largest queue the records can hold; the depth itself is a number of the GPU."""
 NAMED_BARRIERS = 16
+SPANS = 8
+"""Most states between two issues of a warp, see gpusim.engine.attribution."""
 COUNTERS = (
     "shared_requests_load", "shared_requests_store", "shared_requests_ldgsts",
     "shared_wavefronts_load", "shared_wavefronts_store", "shared_wavefronts_ldgsts",
@@ -69,8 +71,12 @@ CTA_SLOT = np.dtype([
 ], align=True)
 SM = np.dtype([
     ("data_stage", "<i8"), ("tag_stage", "<i8"), ("barrier_unit", "<i8"), ("sequence", "<i8"), ("warp_cycles", "<i8"),
+    ("record_start", "<i8"), ("record_end", "<i8"),  # cycles whose events are kept; empty unless the user asked
     ("states", "<i8", (len(WARP_STATES),)), ("counters", "<f8", (len(COUNTERS),)),
+    ("spans", "<i8"), ("span_state", "<i8", (SPANS,)), ("span_end", "<i8", (SPANS,)),  # states since an issue
 ], align=True)
+STATIC = np.dtype([("issued", "<i8"), ("cycles", "<i8", (len(WARP_STATES),))], align=True)
+"""Attribution of one static instruction."""
 REQUEST_RECORD = np.dtype([
     ("time", "<i8"), ("base", "<i8"), ("op", "<i8"), ("sm", "<i4"), ("sequence", "<i4"), ("first", "<i4"),
     ("count", "<i4"), ("data_bytes", "<i4"), ("slot", "<i2"), ("token", "<i2"), ("is_write", "<i4"),
@@ -100,8 +106,7 @@ class Window(NamedTuple):
     ended: np.ndarray  # (E, 3) i8: SM, CTA slot, cycle
     events: np.ndarray  # (V,) EVENT
     counts: np.ndarray  # (3,) i8: requests, ended, events used
-    issued: np.ndarray  # (P,) i8
-    state_cycles: np.ndarray  # (P, N) i8
+    statics: np.ndarray  # (P,) STATIC
 
 
 def new_state(sms: int, warps: int, cta_slots: int) -> SmState:
@@ -118,6 +123,5 @@ def new_state(sms: int, warps: int, cta_slots: int) -> SmState:
 def new_window(statics: int, requests: int, ended: int, events: int) -> Window:
     return Window(
         requests=np.zeros(requests, REQUEST_RECORD), ended=np.zeros((ended, 3), np.int64),
-        events=np.zeros(events, EVENT), counts=np.zeros(3, np.int64), issued=np.zeros(statics, np.int64),
-        state_cycles=np.zeros((statics, len(WARP_STATES)), np.int64),
+        events=np.zeros(events, EVENT), counts=np.zeros(3, np.int64), statics=np.zeros(statics, STATIC),
     )

@@ -42,11 +42,11 @@ class RunConfig(_Section):
     gpu: str = Field(default="h200", description="Name of a file in configs/gpus/, or path of a YAML file.")
     problem: dict[str, int] = Field(default_factory=dict, description="Sizes of the problem, such as M, N, K.")
     parameters: dict[str, Any] = Field(default_factory=dict, description="Keyword parameters of the kernel.")
-    schedule: Literal["source", "list"] = Field(default="list", description="Instruction order: as written, or as ptxas would.")
+    schedule: Literal["source", "list"] = Field(default="list", description="Order of instructions: as written, or ptxas'.")
     registers: Annotated[int, Field(ge=16, le=255)] | None = Field(
         default=None, description="Registers per thread; default: the estimate from live ranges."
     )
-    fidelity: Literal["full", "sampled"] = Field(default="full", description="Simulate every SM, or a few and extrapolate.")
+    fidelity: Literal["full", "sampled"] = Field(default="full", description="Every SM, or a few, extrapolated.")
     l2: Literal["cold", "warm"] = Field(default="cold", description="State of the L2 when the kernel starts.")
     launch_overhead: bool = Field(default=True, description="Count the cycles of launching and draining the grid.")
     issue_policy: Literal["gto", "lrr", "oldest", "youngest"] | None = Field(

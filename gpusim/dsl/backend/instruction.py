@@ -63,6 +63,8 @@ def late_reads(instruction: Instruction) -> tuple[int, ...]:
     return ()
 
 
+_Units = tuple[int, ...]
+
 _BY_WAVEFRONT = frozenset({Kind.ldmatrix, Kind.shared_load, Kind.async_copy})
 _WAVEFRONTS = {"2": 2, "4": 4, "64": 2, "128": 4}
 
@@ -79,7 +81,7 @@ def decode(ops: np.ndarray, mnemonics: Sequence[str], table: InstructionTable) -
             for pc, dst, dst_count, starts, counts in zip(*columns, strict=True)]
 
 
-def _instruction(mnemonic: str, table: InstructionTable, writes: tuple[int, ...], reads: tuple[int, ...]) -> Instruction:
+def _instruction(mnemonic: str, table: InstructionTable, writes: _Units, reads: _Units) -> Instruction:
     entry = table.lookup(mnemonic)
     waves = _wavefronts(mnemonic) if entry.kind in _BY_WAVEFRONT else 1
     interval, latency = entry.issue_interval_cycles, entry.latency_cycles
@@ -87,7 +89,7 @@ def _instruction(mnemonic: str, table: InstructionTable, writes: tuple[int, ...]
                        entry.variable_latency, reads, writes)
 
 
-def _units(starts: Sequence[int], counts: Sequence[int]) -> tuple[int, ...]:
+def _units(starts: Sequence[int], counts: Sequence[int]) -> _Units:
     """Register units of some groups, each once."""
     groups = (range(start, start + count) for start, count in zip(starts, counts, strict=True))
     return tuple(dict.fromkeys(unit for group in groups for unit in group))
