@@ -32,7 +32,7 @@ def print_summary(outcome: Outcome, directory: Path) -> None:
     _print_traffic(summary)
     for sentence in summary["advice"]:
         screen.print(sentence, markup=False)
-    screen.print(f"\n{_host_rate(summary)}\nwrote {directory} (report.html, timeline.svg, trace.json.gz for Perfetto)",
+    screen.print(f"\n{_host_rate(summary)}\nwrote {directory}: report.html; trace.json.gz is for ui.perfetto.dev",
                  markup=False)
 
 

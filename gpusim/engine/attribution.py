@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from numba import njit
 
-from gpusim.engine.resources import queue_of
 from gpusim.engine.result import EVENT_KINDS, WARP_STATES
 from gpusim.engine.scoreboards import boards_release
 
@@ -44,10 +43,9 @@ def add_span(sm, line, state, start, end):
 
 @njit(cache=True, nogil=True)
 def throttle_state(row):
-    queue = queue_of(row)
-    if queue == 0:
+    if row.queue == 0:
         return MIO
-    return LG if queue == 1 else MATH
+    return LG if row.queue == 1 else MATH
 
 
 @njit(cache=True, nogil=True)

@@ -88,4 +88,6 @@ class BlockScheduler:
         state.warps[sm, w] = fresh
         self._arrived += 1
         state.sms[sm]["warp_cycles"] -= cycle
+        state.parts[sm, part]["slots"][state.parts[sm, part]["live"]] = w
+        state.parts[sm, part]["live"] += 1
         state.parts[sm, part]["next_issue"] = min(int(state.parts[sm, part]["next_issue"]), cycle)

@@ -9,7 +9,7 @@ from numba import njit
 from gpusim.arch.instructions import Kind, Pipe
 from gpusim.engine.attribution import record
 from gpusim.engine.image import ACTIVE, VARIABLE
-from gpusim.engine.resources import enqueue, operand_cycles, pass_data_stage, pass_tag_stage, queue_of, send_operands
+from gpusim.engine.resources import enqueue, pass_data_stage, pass_tag_stage, send_operands
 from gpusim.engine.result import EVENT_KINDS
 from gpusim.engine.scoreboards import close_group, ready_time
 from gpusim.engine.state import COUNTERS, GROUPS, NEVER
@@ -49,7 +49,7 @@ def release(warp, board, time, is_long):
 @njit(cache=True, nogil=True)
 def operands_read(mach, start, row):
     """Cycle at which the load/store unit has read all registers of an instruction whose operands start at ``start``."""
-    return start + mach.read_release_base + operand_cycles(mach, row.operand_registers)
+    return start + mach.read_release_base + row.operand_cycles
 
 
 @njit(cache=True, nogil=True)
@@ -58,9 +58,8 @@ def shared_access(sm, part, warp, mach, row, waves, time):
 
     Returns when the last wavefront has passed the data stage.
     """
-    registers = max(row.operand_registers, 1)
-    start = send_operands(part, mach, time, registers)
-    arrival = start + operand_cycles(mach, registers - 1)
+    start = send_operands(part, row, time)
+    arrival = start + row.lead_cycles
     passed = pass_data_stage(sm, arrival, waves)
     sm.counters[STAGE_CYCLES] += waves
     alone = max(arrival, warp.data_free) + mach.shared_latency_per_wavefront * waves
@@ -77,7 +76,7 @@ def post(sm, warp, request, base, access, s, w, row, time, token):
     """Send a global access to the memory system; it is answered in a later window."""
     request.time, request.sm, request.slot, request.token = time, s, w, token
     request.base = base + row.global_offset
-    request.first, request.count, request.data_bytes = access.first, access.count, access.data_bytes
+    request.first, request.count, request.data_cycles = access.first, access.count, access.data_cycles
     request.is_write, request.asynchronous = row.kind == GLOBAL_STORE, row.kind == ASYNC_COPY
     request.sequence, request.op = sm.sequence, warp.op
     sm.sequence += 1
@@ -104,8 +103,8 @@ def expect(sm, warp, access, row):
 @njit(cache=True, nogil=True)
 def global_access(sm, part, warp, mach, row, access, time):
     """LDG, STG, LDGSTS: operands, queue, tags; then the memory system decides. Returns when the first tag passes."""
-    start = send_operands(part, mach, time, row.operand_registers)
-    tags = pass_tag_stage(sm, mach, start + operand_cycles(mach, row.operand_registers), access.count)
+    start = send_operands(part, row, time)
+    tags = pass_tag_stage(sm, mach, start + row.operand_cycles, access.count)
     enqueue(part, mach, 1, sm.tag_stage)
     release(warp, row.read_barrier, operands_read(mach, start, row), 0)
     return tags
@@ -152,8 +151,7 @@ def fixed_latency(sm, part, warp, mach, row, time):
 def execute(st, mach, ops, acc, bases, win, s, w, row, time):
     """Effects of issuing ``row`` at ``time``, all but EXIT."""
     sm, part, warp = st.sms[s], st.parts[s, w % 4], st.warps[s, w]
-    queue = queue_of(row)
-    if queue == 0:
+    if row.queue == 0:
         waves = 1
         if row.access >= 0:
             access = acc[row.access + warp.warp_row]
@@ -162,7 +160,7 @@ def execute(st, mach, ops, acc, bases, win, s, w, row, time):
         passed = shared_access(sm, part, warp, mach, row, waves, time)
         if sm.record_end:
             record(win, sm, w, warp, SHARED_EVENT, 0, row.pc, passed - waves, passed)
-    elif queue == 1 and row.access >= 0:
+    elif row.queue == 1 and row.access >= 0:
         access = acc[row.access + warp.warp_row]
         tags = global_access(sm, part, warp, mach, row, access, time)
         token = expect(sm, warp, access, row)

@@ -16,21 +16,27 @@ __all__ = ["IMAGE_ACCESS", "IMAGE_OP", "ProgramImage", "image_of"]
 IMAGE_OP = np.dtype([
     ("global_offset", "<i8"), ("pc", "<i4"), ("access", "<i4"), ("operand", "<i4"), ("interval", "<u2"),
     ("latency", "<u2"), ("stall", "u1"), ("wait_mask", "u1"), ("write_barrier", "u1"), ("read_barrier", "u1"),
-    ("kind", "u1"), ("pipe", "u1"), ("flags", "u1"), ("operand_registers", "u1"),
+    ("kind", "u1"), ("pipe", "u1"), ("flags", "u1"), ("queue", "i1"), ("operand_cycles", "u1"), ("lead_cycles", "u1"),
 ], align=True)
 """flags: 1 active, 2 the warp's next instruction is elsewhere (a taken branch), 4 yield, 8 variable latency.
-operand_registers: 32-bit registers per lane that a memory instruction sends to the load/store unit."""
+queue: 0 for shared-memory instructions, 1 for global ones, -1 for what needs none (predicated off: none).
+operand_cycles: how long its addresses and data take to the load/store unit; lead_cycles: how long until all but the
+last register are there, when a shared access can start."""
 
 IMAGE_ACCESS = np.dtype([
     ("first", "<i4"), ("count", "<i4"), ("tensor", "<i4"), ("wavefronts", "<u2"), ("ideal", "<u2"),
-    ("conflicts", "<f4"), ("data_bytes", "<i4"),
+    ("conflicts", "<f4"), ("data_cycles", "<i4"),
 ], align=True)
-"""One access of one warp; first and count name rows of the requests, data_bytes what crosses the data stage."""
+"""One access of one warp; first and count name rows of the requests, data_cycles what its data take of the data
+stage when they come from memory."""
 
 ACTIVE, TAKEN, YIELD, VARIABLE = 1, 2, 4, 8
 ADDRESS_REGISTERS = {Kind.shared_load: 1, Kind.shared_store: 1, Kind.ldmatrix: 1, Kind.stmatrix: 1,
-                     Kind.async_copy: 3, Kind.global_load: 2, Kind.global_store: 2, Kind.atomic: 2}
+                     Kind.shuffle: 1, Kind.async_copy: 3, Kind.global_load: 2, Kind.global_store: 2, Kind.atomic: 2}
 """A shared address is one register per lane, a global one two, cp.async sends both."""
+QUEUES = {0: (Kind.shared_load, Kind.shared_store, Kind.ldmatrix, Kind.stmatrix, Kind.shuffle),
+          1: (Kind.global_load, Kind.global_store, Kind.async_copy, Kind.atomic)}
+REGISTER_BYTES = 128  # one 32-bit register of all lanes
 STORES = (Kind.shared_store, Kind.stmatrix, Kind.global_store, Kind.atomic)
 
 
@@ -56,8 +62,8 @@ def image_of(program: Program, spec: GpuSpec) -> ProgramImage:
     """Flatten a program for a GPU. Raises UserError for a mnemonic the GPU does not have."""
     table = spec.instruction_table.arrays([static.mnemonic for static in program.statics])
     roles = [role for cta in program.classes for role in cta.roles]
-    accesses, requests, access_first = _accesses(roles)
-    ops = [_ops(role, table, first) for role, first in zip(roles, access_first, strict=True)]
+    accesses, requests, access_first = _accesses(roles, spec)
+    ops = [_ops(role, table, first, spec) for role, first in zip(roles, access_first, strict=True)]
     ends = np.cumsum([len(part) for part in ops]).astype(np.int64)
     return ProgramImage(
         ops=np.concatenate(ops),
@@ -75,9 +81,10 @@ def image_of(program: Program, spec: GpuSpec) -> ProgramImage:
     )
 
 
-def _ops(role: RoleProgram, table: np.ndarray, access_first: int) -> np.ndarray:
+def _ops(role: RoleProgram, table: np.ndarray, access_first: int, spec: GpuSpec) -> np.ndarray:
     source, cost = role.ops, table[role.ops["pc"]]
     image = np.zeros(len(source), IMAGE_OP)
+    image["queue"] = -1
     for name in ("global_offset", "pc", "operand", "stall", "wait_mask", "write_barrier", "read_barrier"):
         image[name] = source[name]
     image["kind"], image["pipe"] = cost["kind"], cost["pipe"]
@@ -87,7 +94,13 @@ def _ops(role: RoleProgram, table: np.ndarray, access_first: int) -> np.ndarray:
     taken = (cost["kind"] == Kind.branch) & (following != source["pc"] + 1) & (source["active"] > 0)
     image["flags"] = (ACTIVE * (source["active"] > 0) + TAKEN * taken + YIELD * (source["yield_"] > 0)
                       + VARIABLE * cost["variable_latency"])
-    image["operand_registers"] = _operand_registers(source, cost["kind"], role)
+    for queue, kinds in QUEUES.items():
+        image["queue"][np.isin(cost["kind"], kinds)] = queue
+    image["queue"][source["active"] == 0] = -1
+    cycles = REGISTER_BYTES / spec.mio.operand_bytes_per_cycle
+    registers = _operand_registers(source, cost["kind"], role)
+    image["operand_cycles"] = np.ceil(registers * cycles)
+    image["lead_cycles"] = np.ceil(np.maximum(registers - 1.0, 0.0) * cycles)
     return image
 
 
@@ -100,7 +113,7 @@ def _operand_registers(source: np.ndarray, kinds: np.ndarray, role: RoleProgram)
     return per_kind[kinds] + np.where(stores, (widths + 3) // 4, 0)
 
 
-def _accesses(roles: list[RoleProgram]) -> tuple[np.ndarray, np.ndarray, list[int]]:
+def _accesses(roles: list[RoleProgram], spec: GpuSpec) -> tuple[np.ndarray, np.ndarray, list[int]]:
     rows, requests, first, base, total = [], [], [], 0, 0
     for role in roles:
         table = role.accesses
@@ -109,7 +122,8 @@ def _accesses(roles: list[RoleProgram]) -> tuple[np.ndarray, np.ndarray, list[in
         part["tensor"] = table.tensor[:, None]
         part["wavefronts"], part["ideal"] = table.wavefronts, table.ideal_wavefronts
         part["conflicts"] = table.bank_conflicts
-        part["data_bytes"] = np.bitwise_count(table.lane_mask).astype(np.int32) * table.bytes_per_lane[:, None]
+        data_bytes = np.bitwise_count(table.lane_mask).astype(np.int64) * table.bytes_per_lane[:, None]
+        part["data_cycles"] = -(-data_bytes // spec.shared.bytes_per_wavefront)
         first.append(total)
         rows.append(part.reshape(-1))
         requests.append(table.requests)

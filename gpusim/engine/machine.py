@@ -23,9 +23,7 @@ class Machine(NamedTuple):
     policy: int
     mio_queue_depth: int
     lg_queue_depth: int
-    operand_bytes_per_cycle: int
     read_release_base: int
-    bytes_per_wavefront: int
     shared_latency_base: int
     shared_latency_per_wavefront: int
     tag_interval: int
@@ -60,9 +58,7 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         policy=POLICIES.index(policy or spec.issue.policy),
         mio_queue_depth=spec.mio.queue_depth,
         lg_queue_depth=spec.mio.lg_queue_depth,
-        operand_bytes_per_cycle=spec.mio.operand_bytes_per_cycle,
         read_release_base=spec.mio.read_release_base_cycles,
-        bytes_per_wavefront=spec.shared.bytes_per_wavefront,
         shared_latency_base=spec.shared.latency_base_cycles,
         shared_latency_per_wavefront=spec.shared.latency_cycles_per_wavefront,
         tag_interval=spec.l1.tag_interval_cycles,

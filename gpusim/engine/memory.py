@@ -21,39 +21,36 @@ COALESCER_ENTRIES = 4096
 """A direct-mapped table per GPC; two lines in one entry lose a chance to share, not correctness."""
 
 
-class MemoryState(NamedTuple):
-    """P partitions with a copy of what their SMs read, K slices, X sets, Y ways, D channels, G GPCs."""
+WAY = np.dtype([("line", "<i8"), ("ready", "<f8"), ("used", "<i8"), ("valid", "<i4"), ("dirty", "<i4")], align=True)
+"""A line of L2: when its last fill arrives, order of last use, sectors present and written."""
+SHARED_READ = np.dtype([("line", "<i8"), ("time", "<f8"), ("sectors", "<i8")], align=True)
+"""A line that an SM of the GPC has asked for: when the slice answers, which sectors."""
+PORT = np.dtype([("read_free", "<f8"), ("write_free", "<f8"), ("gpc", "<i8"), ("partition", "<i8")], align=True)
+"""An SM's door to the crossbar."""
+TOTAL = np.dtype([("clock", "<i8"), ("last_write", "<f8"), ("counters", "<f8", (len(MEMORY_COUNTERS),))], align=True)
 
-    tags: np.ndarray  # (K, X, Y) i8: line number, -1 empty
-    valid: np.ndarray  # (K, X, Y) u1: sectors present
-    dirty: np.ndarray  # (K, X, Y) u1
-    ready: np.ndarray  # (K, X, Y) f8: when the last fill arrives
-    used: np.ndarray  # (K, X, Y) i8: order of last use
-    clock: np.ndarray  # (1,) i8
+
+class MemoryState(NamedTuple):
+    """Partitions keep copies of what their SMs read; K slices, X sets, Y ways, D channels, G GPCs, S SMs."""
+
+    ways: np.ndarray  # (K, X, Y) WAY
     slice_free: np.ndarray  # (K,) f8
     channel_free: np.ndarray  # (D,) f8
-    port_free: np.ndarray  # (S,) f8: data to an SM
-    write_free: np.ndarray  # (S,) f8: data from an SM
-    shared_line: np.ndarray  # (G, COALESCER_ENTRIES) i8
-    shared_sectors: np.ndarray  # (G, COALESCER_ENTRIES) u1
-    shared_time: np.ndarray  # (G, COALESCER_ENTRIES) f8: when the slice answers
-    gpc: np.ndarray  # (S,) i4
-    counters: np.ndarray  # (len(MEMORY_COUNTERS),) f8
-    last_write: np.ndarray  # (1,) f8: when the last write reached its slice
+    ports: np.ndarray  # (S,) PORT
+    shared: np.ndarray  # (G, COALESCER_ENTRIES) SHARED_READ
+    total: np.ndarray  # (1,) TOTAL
 
 
 def new_memory(mach: Machine, gpc: np.ndarray) -> MemoryState:
     """A cold L2 and idle queues. gpc[s]: group of SM s."""
-    shape = (mach.slices, mach.l2_sets, mach.l2_ways)
     gpcs = int(gpc.max()) + 1
-    return MemoryState(
-        tags=np.full(shape, EMPTY, np.int64), valid=np.zeros(shape, np.uint8), dirty=np.zeros(shape, np.uint8),
-        ready=np.zeros(shape), used=np.zeros(shape, np.int64), clock=np.zeros(1, np.int64),
-        slice_free=np.zeros(mach.slices), channel_free=np.zeros(mach.dram_channels), port_free=np.zeros(mach.num_sms),
-        write_free=np.zeros(mach.num_sms), shared_line=np.full((gpcs, COALESCER_ENTRIES), EMPTY, np.int64),
-        shared_sectors=np.zeros((gpcs, COALESCER_ENTRIES), np.uint8), shared_time=np.zeros((gpcs, COALESCER_ENTRIES)),
-        gpc=gpc.astype(np.int32), counters=np.zeros(len(MEMORY_COUNTERS)), last_write=np.zeros(1),
-    )
+    memory = MemoryState(
+        ways=np.zeros((mach.slices, mach.l2_sets, mach.l2_ways), WAY), slice_free=np.zeros(mach.slices),
+        channel_free=np.zeros(mach.dram_channels), ports=np.zeros(mach.num_sms, PORT),
+        shared=np.zeros((gpcs, COALESCER_ENTRIES), SHARED_READ), total=np.zeros(1, TOTAL))
+    memory.ways["line"], memory.shared["line"] = EMPTY, EMPTY
+    memory.ports["gpc"], memory.ports["partition"] = gpc, gpc * mach.partitions // gpcs
+    return memory
 
 
 @njit(cache=True, nogil=True)
@@ -62,21 +59,21 @@ def mix(line):
     x = np.uint64(line) * np.uint64(0x9E3779B97F4A7C15)
     x ^= x >> np.uint64(29)
     x *= np.uint64(0xBF58476D1CE4E5B9)
-    return np.int64(x >> np.uint64(33))
+    return np.int64(x >> np.uint64(2))
 
 
 @njit(cache=True, nogil=True)
-def owner(mach, line):
-    """(partition, slice, set) that own a line."""
-    h = mix(line)
+def pick(h, start, count):
+    """One of ``count`` things from 20 bits of a hash, without a division."""
+    return ((h >> start & 0xFFFFF) * count) >> 20
+
+
+@njit(cache=True, nogil=True)
+def owner(mach, h):
+    """(partition, slice, set) that own a line with hash ``h``."""
     per = mach.slices // mach.partitions
-    home = (h >> 20) % mach.partitions
-    return home, home * per + h % per, (h >> 7) % mach.l2_sets
-
-
-@njit(cache=True, nogil=True)
-def partition_of(mem, mach, sm):
-    return mem.gpc[sm] * mach.partitions // mem.shared_line.shape[0]
+    home = pick(h, 40, mach.partitions)
+    return home, home * per + pick(h, 0, per), pick(h, 20, mach.l2_sets)
 
 
 @njit(cache=True, nogil=True)
@@ -87,27 +84,23 @@ def bits(mask):
 @njit(cache=True, nogil=True)
 def touch(mem, mach, k, x, line):
     """The way of slice ``k``, set ``x`` that holds the line; the least recently used one gives way when none does."""
-    mem.clock[0] += 1
+    total = mem.total[0]
+    total.clock += 1
     y = 0
-    for other in range(mem.tags.shape[2]):
-        if mem.tags[k, x, other] == line:
+    for other in range(mach.l2_ways):
+        way = mem.ways[k, x, other]
+        if way.line == line:
+            way.used = total.clock
+            return way
+        if way.used < mem.ways[k, x, y].used:
             y = other
-            break
-        if mem.used[k, x, other] < mem.used[k, x, y]:
-            y = other
-    if mem.tags[k, x, y] != line:
-        evict(mem, mach, k, mem.dirty[k, x, y])
-        mem.tags[k, x, y], mem.valid[k, x, y], mem.dirty[k, x, y], mem.ready[k, x, y] = line, 0, 0, 0.0
-    mem.used[k, x, y] = mem.clock[0]
-    return y
-
-
-@njit(cache=True, nogil=True)
-def evict(mem, mach, k, dirty):
-    """Dirty sectors go to DRAM."""
-    written = 32.0 * bits(np.int64(dirty))
-    mem.counters[DRAM_WRITTEN] += written
-    mem.channel_free[k * mach.dram_channels // mach.slices] += written * mach.dram_read_cycles_per_byte
+    way = mem.ways[k, x, y]
+    if way.dirty:
+        written = 32.0 * bits(way.dirty)
+        total.counters[DRAM_WRITTEN] += written
+        mem.channel_free[k * mach.dram_channels // mach.slices] += written * mach.dram_read_cycles_per_byte
+    way.line, way.valid, way.dirty, way.ready, way.used = line, 0, 0, 0.0, total.clock
+    return way
 
 
 @njit(cache=True, nogil=True)
@@ -129,95 +122,94 @@ def slice_wait(mem, mach, k, now, sectors):
 @njit(cache=True, nogil=True)
 def dram_wait(mem, mach, k, now, nbytes):
     """Cycles a miss adds to what a hit takes."""
-    mem.counters[DRAM_READ] += nbytes
+    mem.total[0].counters[DRAM_READ] += nbytes
     channel = k * mach.dram_channels // mach.slices
     queue = wait(mem.channel_free, channel, now, nbytes * mach.dram_read_cycles_per_byte)
     return queue + mach.dram_latency - mach.l2_latency
 
 
 @njit(cache=True, nogil=True)
-def read_slice(mem, mach, k, x, y, mask, now):
-    """Read sectors of a way; returns those that are missing and the cycles the slice takes to move all."""
-    missing = mask & ~np.int64(mem.valid[k, x, y])
-    mem.counters[READ] += bits(mask)
-    mem.counters[HIT] += bits(mask & ~missing)
-    return missing, slice_wait(mem, mach, k, now, bits(mask))
+def missing_sectors(total, way, mask):
+    """Sectors of ``mask`` that a way lacks; counts reads and hits."""
+    missing = mask & ~way.valid
+    total.counters[READ] += bits(mask)
+    total.counters[HIT] += bits(mask & ~missing)
+    return missing
 
 
 @njit(cache=True, nogil=True)
 def read_home(mem, mach, k, x, line, mask, now, arrival):
     """Read sectors at the slice that owns the line, reached at ``arrival``; returns when they leave it."""
-    y = touch(mem, mach, k, x, line)
-    missing, taken = read_slice(mem, mach, k, x, y, mask, now)
+    way = touch(mem, mach, k, x, line)
+    missing = missing_sectors(mem.total[0], way, mask)
+    taken = slice_wait(mem, mach, k, now, bits(mask))
     if missing:
         if mach.dram_fill_bytes > 32:
-            missing = 15 & ~np.int64(mem.valid[k, x, y])
-        filled = arrival + dram_wait(mem, mach, k, now, 32.0 * bits(missing))
-        mem.ready[k, x, y] = max(mem.ready[k, x, y], filled)
-        mem.valid[k, x, y] |= missing
-    return max(arrival + taken, mem.ready[k, x, y])
+            missing = 15 & ~way.valid
+        way.ready = max(way.ready, arrival + dram_wait(mem, mach, k, now, 32.0 * bits(missing)))
+        way.valid |= missing
+    return max(arrival + taken, way.ready)
 
 
 @njit(cache=True, nogil=True)
-def read_near(mem, mach, partition, line, mask, now, arrival):
+def read_near(mem, mach, partition, h, line, mask, now, arrival):
     """Read sectors in the SM's own partition; what it lacks and does not own comes over the fabric and stays."""
-    home, k, x = owner(mach, line)
+    home, k, x = owner(mach, h)
     if home == partition:
         return read_home(mem, mach, k, x, line, mask, now, arrival)
     near = k + (partition - home) * (mach.slices // mach.partitions)
-    y = touch(mem, mach, near, x, line)
-    missing, taken = read_slice(mem, mach, near, x, y, mask, now)
+    way = touch(mem, mach, near, x, line)
+    missing = missing_sectors(mem.total[0], way, mask)
+    taken = slice_wait(mem, mach, near, now, bits(mask))
     if missing:
-        mem.counters[FABRIC] += bits(missing)
+        mem.total[0].counters[FABRIC] += bits(missing)
         there = read_home(mem, mach, k, x, line, missing, now, arrival + mach.fabric_latency / 2)
-        mem.ready[near, x, y] = max(mem.ready[near, x, y], there + mach.fabric_latency / 2)
-        mem.valid[near, x, y] |= missing
-    return max(arrival + taken, mem.ready[near, x, y])
+        way.ready = max(way.ready, there + mach.fabric_latency / 2)
+        way.valid |= missing
+    return max(arrival + taken, way.ready)
 
 
 @njit(cache=True, nogil=True)
-def way_length(mach, sm, line):
+def way_length(mach, sm, h):
     """Cycles of the round trip that depend on where SM and slice are on the chip: spread evenly, fixed per pair."""
-    per = mach.slices // mach.partitions
     spread = mach.l2_latency_spread
-    return (mix(mix(line) % per + 131 * (sm // 2)) % (2 * spread + 1)) - spread if spread > 0 else 0
+    slice_number = pick(h, 0, mach.slices // mach.partitions)
+    return pick(mix(slice_number + 131 * (sm >> 1)), 0, 2 * spread + 1) - spread
 
 
 @njit(cache=True, nogil=True)
-def read_line(mem, mach, sm, line, mask, now):
+def read_line(mem, mach, port, sm, line, mask, now):
     """One line's sectors for one SM; returns when they are in the SM."""
-    gpc = mem.gpc[sm]
-    length = mach.l2_latency + way_length(mach, sm, line)
-    entry = mix(line) % COALESCER_ENTRIES
+    h, total = mix(line), mem.total[0]
+    length = mach.l2_latency + way_length(mach, sm, h)
     arrival = now + length / 2
-    if (mach.coalescer and mem.shared_line[gpc, entry] == line and mem.shared_time[gpc, entry] > arrival
-            and mem.shared_sectors[gpc, entry] & mask == mask):
-        mem.counters[COALESCED] += bits(mask)
-        answered = mem.shared_time[gpc, entry]
+    shared = mem.shared[port.gpc, h & (COALESCER_ENTRIES - 1)]
+    if mach.coalescer and shared.line == line and shared.time > arrival and shared.sectors & mask == mask:
+        total.counters[COALESCED] += bits(mask)
     else:
-        answered = read_near(mem, mach, partition_of(mem, mach, sm), line, mask, now, arrival)
-        mem.shared_line[gpc, entry], mem.shared_sectors[gpc, entry] = line, mask
-        mem.shared_time[gpc, entry] = answered
-    mem.counters[TO_SMS] += bits(mask)
-    port = wait(mem.port_free, sm, now, bits(mask) * 32 / mach.sm_read_bytes_per_cycle)
-    return answered + length / 2 + port
+        shared.time = read_near(mem, mach, port.partition, h, line, mask, now, arrival)
+        shared.line, shared.sectors = line, mask
+    total.counters[TO_SMS] += bits(mask)
+    port.read_free = max(port.read_free, now) + bits(mask) * 32 / mach.sm_read_bytes_per_cycle
+    return shared.time + length / 2 + port.read_free - now
 
 
 @njit(cache=True, nogil=True)
-def write_line(mem, mach, sm, line, mask, now):
+def write_line(mem, mach, port, line, mask, now):
     """Write sectors through to the owning slice; a far owner costs a pass through both partitions."""
-    home, k, x = owner(mach, line)
-    partition, sectors = partition_of(mem, mach, sm), bits(mask)
-    arrival = now + wait(mem.write_free, sm, now, sectors * 32 / mach.sm_write_bytes_per_cycle) + mach.l2_latency / 2
-    mem.counters[WRITE] += sectors
-    if partition != home:
-        near = k + (partition - home) * (mach.slices // mach.partitions)
-        mem.counters[WRITE] += sectors
+    home, k, x = owner(mach, mix(line))
+    total, sectors = mem.total[0], bits(mask)
+    port.write_free = max(port.write_free, now) + sectors * 32 / mach.sm_write_bytes_per_cycle
+    arrival = port.write_free + mach.l2_latency / 2
+    total.counters[WRITE] += sectors
+    if port.partition != home:
+        near = k + (port.partition - home) * (mach.slices // mach.partitions)
+        total.counters[WRITE] += sectors
         arrival += slice_wait(mem, mach, near, now, sectors) + mach.fabric_latency / 2
-    y = touch(mem, mach, k, x, line)
-    mem.valid[k, x, y] |= mask
-    mem.dirty[k, x, y] |= mask
-    mem.last_write[0] = max(mem.last_write[0], arrival + slice_wait(mem, mach, k, now, sectors))
+    way = touch(mem, mach, k, x, line)
+    way.valid |= mask
+    way.dirty |= mask
+    total.last_write = max(total.last_write, arrival + slice_wait(mem, mach, k, now, sectors))
 
 
 @njit(cache=True, nogil=True)
@@ -228,22 +220,22 @@ def serve(mem, machine, requests, order, lines, done):
     """
     count, mach = 0, machine[0]
     for i in order:
-        request = requests[i]
+        request, port = requests[i], mem.ports[requests[i].sm]
         last = float(request.time)
         for j in range(request.count):
             target = lines[request.first + j]
             line = (request.base + target.line_offset) >> LINE_BITS
             mask, time = np.int64(target.sector_mask), float(request.time + j * mach.tag_interval)
             if request.is_write:
-                write_line(mem, mach, request.sm, line, mask, time)
+                write_line(mem, mach, port, line, mask, time)
             else:
-                last = max(last, read_line(mem, mach, request.sm, line, mask, time))
+                last = max(last, read_line(mem, mach, port, request.sm, line, mask, time))
         if not request.is_write:
             row = done[count]
             row["time"] = max(int(np.ceil(last)), request.time + mach.lookahead)
             row["sm"], row["slot"], row["token"] = request.sm, request.slot, request.token
             row["asynchronous"], row["op"], row["issued"] = request.asynchronous, request.op, request.time
-            row["data_bytes"] = request.data_bytes
+            row["data_cycles"] = request.data_cycles
             count += 1
     return count
 
@@ -253,7 +245,7 @@ def warm_lines(mem, machine, first_line, count):
     """Put lines into the slices that own them and into their copies, as after a run that read them."""
     mach = machine[0]
     for line in range(first_line, first_line + count):
-        home, k, x = owner(mach, line)
+        home, k, x = owner(mach, mix(line))
         for partition in range(mach.partitions):
             near = k + (partition - home) * (mach.slices // mach.partitions)
-            mem.valid[near, x, touch(mem, mach, near, x, line)] = 15
+            touch(mem, mach, near, x, line).valid = 15

@@ -3,6 +3,7 @@ Leaves out the effects of an instruction (gpusim.engine.execute) and the order o
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
 from gpusim.arch.instructions import Kind
@@ -14,6 +15,7 @@ from gpusim.engine.resources import free_time, pass_data_stage
 from gpusim.engine.result import EVENT_KINDS, WARP_STATES
 from gpusim.engine.scoreboards import copy_arrived, ready_time
 from gpusim.engine.state import COUNTERS, NEVER
+from gpusim.engine.views import borrow, borrow_state, borrow_window
 
 __all__ = ["advance_group"]
 
@@ -25,16 +27,17 @@ GTO, LRR, OLDEST = (POLICIES.index(name) for name in ("gto", "lrr", "oldest"))
 
 
 @njit(cache=True, nogil=True)
-def candidate_time(part, mach, warp, row):
+def candidate_time(part, warp, row):
     """First cycle in which the warp could be issued if it were alone."""
     if warp.ready >= NEVER:
         return NEVER
-    return max(max(warp.ready, part.issue_free), free_time(part, mach, row))
+    return max(max(warp.ready, part.issue_free), free_time(part, row))
 
 
 @njit(cache=True, nogil=True)
-def preferred(mach, warps, ops, w, best, last):
+def preferred(mach, part, warps, ops, w, best):
     """Whether eligible warp ``w`` goes before eligible warp ``best``."""
+    last = part.last_slot
     if mach.policy == LRR:
         count = len(warps)
         return (w - last - 1) % count < (best - last - 1) % count
@@ -46,13 +49,14 @@ def preferred(mach, warps, ops, w, best, last):
 
 
 @njit(cache=True, nogil=True)
-def select(part, mach, warps, ops, p, time):
+def select(part, mach, warps, ops, time):
     """The warp to issue at ``time``; the other eligible ones are not selected in this cycle."""
-    best = -1
-    for w in range(p, len(warps), 4):
-        if warps[w].live and candidate_time(part, mach, warps[w], ops[warps[w].op]) <= time:
+    best = np.int64(-1)
+    for i in range(part.live):
+        w = part.slots[i]
+        if candidate_time(part, warps[w], ops[warps[w].op]) <= time:
             warps[w].not_selected += 1
-            if best < 0 or preferred(mach, warps, ops, w, best, part.last_slot):
+            if best < 0 or preferred(mach, part, warps, ops, w, best):
                 best = w
     if best >= 0:
         warps[best].not_selected -= 1
@@ -60,13 +64,24 @@ def select(part, mach, warps, ops, p, time):
 
 
 @njit(cache=True, nogil=True)
-def look_ahead(part, mach, warps, ops, p):
+def look_ahead(part, warps, ops):
     """Earliest cycle in which the sub-partition can issue again."""
     earliest = NEVER
-    for w in range(p, len(warps), 4):
-        if warps[w].live:
-            earliest = min(earliest, candidate_time(part, mach, warps[w], ops[warps[w].op]))
+    for i in range(part.live):
+        warp = warps[part.slots[i]]
+        earliest = min(earliest, candidate_time(part, warp, ops[warp.op]))
     part.next_issue = earliest
+
+
+@njit(cache=True, nogil=True)
+def leave(part, w):
+    """Take a warp off its sub-partition's list."""
+    kept = 0
+    for i in range(part.live):
+        if part.slots[i] != w:
+            part.slots[kept] = part.slots[i]
+            kept += 1
+    part.live = kept
 
 
 @njit(cache=True, nogil=True)
@@ -85,7 +100,7 @@ def retire(sm, slot, line, warp, time):
 def issue(st, mach, ops, acc, bases, win, s, p, time):
     """Issue one instruction of sub-partition ``p`` at ``time``."""
     sm, part, warps = st.sms[s], st.parts[s, p], st.warps[s]
-    w = select(part, mach, warps, ops, p, time)
+    w = select(part, mach, warps, ops, time)
     if w >= 0:
         warp = warps[w]
         row = ops[warp.op]
@@ -103,22 +118,24 @@ def issue(st, mach, ops, acc, bases, win, s, p, time):
         if row.kind != EXIT or not row.flags & ACTIVE:
             warp.op += 1
             warp.ready = ready_time(warp, ops[warp.op])
-        elif retire(sm, st.slots[s, warp.cta_slot], line, warp, time):
+            look_ahead(part, warps, ops)
+            return
+        leave(part, w)
+        if retire(sm, st.slots[s, warp.cta_slot], line, warp, time):
             ended = win.ended[win.counts[1]]
             ended[0], ended[1], ended[2] = s, warp.cta_slot, st.slots[s, warp.cta_slot].end
             win.counts[1] += 1
-    look_ahead(part, mach, warps, ops, p)
+    look_ahead(part, warps, ops)
 
 
 @njit(cache=True, nogil=True)
-def complete(sm, part, warp, mach, ops, done):
+def complete(sm, part, warp, ops, done):
     """Data from memory reach the SM: they cross the data stage, then a group or a scoreboard barrier releases.
 
     Returns when the data are there, 0 if the warp has left without waiting for them.
     """
-    cycles = (done.data_bytes + mach.bytes_per_wavefront - 1) // mach.bytes_per_wavefront
-    passed = pass_data_stage(sm, done.time, cycles)
-    sm.counters[STAGE_CYCLES] += cycles
+    passed = pass_data_stage(sm, done.time, done.data_cycles)
+    sm.counters[STAGE_CYCLES] += done.data_cycles
     if not warp.live or done.issued < warp.start:
         return 0
     if done.asynchronous:
@@ -129,7 +146,7 @@ def complete(sm, part, warp, mach, ops, done):
     if warp.ready >= NEVER:
         row = ops[warp.op]
         warp.ready = ready_time(warp, row)
-        part.next_issue = min(part.next_issue, candidate_time(part, mach, warp, row))
+        part.next_issue = min(part.next_issue, candidate_time(part, warp, row))
     return passed
 
 
@@ -150,7 +167,7 @@ def advance_sm(st, mach, ops, acc, bases, win, s, done, first, last, end):
         time = min(min(parts[0].next_issue, parts[1].next_issue), min(parts[2].next_issue, parts[3].next_issue))
         if first < last and done[first].time <= time:
             w = done[first].slot
-            passed = complete(st.sms[s], parts[w % 4], st.warps[s, w], mach, ops, done[first])
+            passed = complete(st.sms[s], parts[w % 4], st.warps[s, w], ops, done[first])
             if passed and st.sms[s].record_end:
                 record_copy(win, st.sms[s], w, st.warps[s, w], ops, done[first], passed)
             first += 1
@@ -168,5 +185,7 @@ def advance_group(st, machine, ops, acc, bases, win, sm_first, sm_last, done, do
 
     done: COMPLETION rows of this window, sorted by (SM, time); done_first[s]: the first row of SM s.
     """
+    state, window, mach = borrow_state(st), borrow_window(win), borrow(machine)[0]
+    rows, accesses, pointers, answers = borrow(ops), borrow(acc), borrow(bases), borrow(done)
     for s in range(sm_first, sm_last):
-        advance_sm(st, machine[0], ops, acc, bases, win, s, done, done_first[s], done_first[s + 1], end)
+        advance_sm(state, mach, rows, accesses, pointers, window, s, answers, done_first[s], done_first[s + 1], end)

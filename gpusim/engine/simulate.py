@@ -83,7 +83,7 @@ def simulate(
     began = time.perf_counter()
     blocks.launch(start)
     last = host.run()
-    drained = max(last, int(np.ceil(memory.last_write[0])))
+    drained = max(last, int(np.ceil(memory.total[0]["last_write"])))
     cycles = drained + (spec.launch.end_cycles if launch_overhead else 0)
     return _result(program, spec, host, cycles, blocks_per_sm, time.perf_counter() - began, compiled,
                    {"fidelity": fidelity, "l2": l2, "launch_overhead": launch_overhead,
@@ -142,7 +142,7 @@ def _warm(memory: MemoryState, machine: Machine, program: Program) -> None:
     for tensor in program.tensors:
         if not tensor.is_output:
             warm_lines(memory, machine_record(machine), tensor.base_address >> 7, (tensor.size_bytes + 127) >> 7)
-    memory.counters[:] = 0
+    memory.total["counters"] = 0
 
 
 def _place(program: Program, pc: int) -> str:
@@ -170,7 +170,7 @@ def _result(
 ) -> SimulationResult:
     state, memory, blocks, groups = host.state, host.memory, host.blocks, host.groups
     counters = dict(zip(COUNTERS, state.sms["counters"].sum(axis=0).tolist(), strict=True))
-    counters |= dict(zip(MEMORY_COUNTERS, memory.counters.tolist(), strict=True))
+    counters |= dict(zip(MEMORY_COUNTERS, memory.total[0]["counters"].tolist(), strict=True))
     reads = counters["l2_sectors_read"]
     counters["l2_hit_pct"] = 100.0 * counters["l2_sector_hits_read"] / reads if reads else 0.0
     counters["launch_overhead_cycles"] = float(

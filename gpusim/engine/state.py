@@ -10,17 +10,19 @@ import numpy as np
 from gpusim.arch.instructions import Pipe
 from gpusim.engine.result import EVENT, WARP_STATES
 
-__all__ = ["BOARDS", "COMPLETION", "COUNTERS", "CTA_SLOT", "GROUPS", "NEVER", "QUEUE_ENTRIES", "REQUEST_RECORD", "SM",
+__all__ = ["BOARDS", "COMPLETION", "COUNTERS", "CTA_SLOT", "GROUPS", "NEVER", "PART_WARPS", "QUEUE_ENTRIES", "REQUEST_RECORD", "SM",
            "STATIC", "SUB_PARTITION", "WARP", "SmState", "Window", "new_state", "new_window"]
 
 NEVER = np.iinfo(np.int64).max // 4
 BOARDS = 6  # scoreboard barriers of a warp, as the SASS encoding has them
-GROUPS = 32
+GROUPS = 16
 """Committed cp.async groups a warp may have in flight (a ring)."""
 QUEUES = 2  # 0: shared-memory instructions, 1: global ones
 QUEUE_ENTRIES = 64
 """Largest queue the records can hold; the depth itself is a number of the GPU."""
 NAMED_BARRIERS = 16
+PART_WARPS = 16
+"""Most warps of a sub-partition."""
 SPANS = 8
 """Most states between two issues of a warp, see gpusim.engine.attribution."""
 COUNTERS = (
@@ -59,12 +61,14 @@ WARP = np.dtype([
 ], align=True)
 SUB_PARTITION = np.dtype([
     ("next_issue", "<i8"),
+    ("live", "<i8"),  # warps that are here, their slots in the order in which they came
+    ("slots", "<i8", (PART_WARPS,)),
     ("last_slot", "<i8"),
     ("issue_free", "<i8"),
     ("operand_free", "<i8"),
     ("pipe_free", "<i8", (len(Pipe),)),
-    ("queue_count", "<i8", (QUEUES,)),
-    ("queue", "<i8", (QUEUES * QUEUE_ENTRIES,)),  # departures, two rings
+    ("queue_head", "<i8", (QUEUES,)),
+    ("queue", "<i8", (QUEUES * QUEUE_ENTRIES,)),  # departures, two rings; the head is the oldest
 ], align=True)
 CTA_SLOT = np.dtype([
     ("cta", "<i8"), ("warps", "<i8"), ("end", "<i8"), ("arrived", "<i8", (NAMED_BARRIERS,)),
@@ -79,12 +83,12 @@ STATIC = np.dtype([("issued", "<i8"), ("cycles", "<i8", (len(WARP_STATES),))], a
 """Attribution of one static instruction."""
 REQUEST_RECORD = np.dtype([
     ("time", "<i8"), ("base", "<i8"), ("op", "<i8"), ("sm", "<i4"), ("sequence", "<i4"), ("first", "<i4"),
-    ("count", "<i4"), ("data_bytes", "<i4"), ("slot", "<i2"), ("token", "<i2"), ("is_write", "<i4"),
+    ("count", "<i4"), ("data_cycles", "<i4"), ("slot", "<i2"), ("token", "<i2"), ("is_write", "<i4"),
     ("asynchronous", "<i4"),
 ], align=True)
 """One global access of one warp on its way to L2. token: cp.async group or scoreboard barrier."""
 COMPLETION = np.dtype([
-    ("time", "<i8"), ("op", "<i8"), ("issued", "<i8"), ("sm", "<i4"), ("data_bytes", "<i4"), ("slot", "<i2"),
+    ("time", "<i8"), ("op", "<i8"), ("issued", "<i8"), ("sm", "<i4"), ("data_cycles", "<i4"), ("slot", "<i2"),
     ("token", "<i2"), ("asynchronous", "<i4"),
 ], align=True)
 """All data of one access have arrived at the SM."""

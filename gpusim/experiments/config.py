@@ -42,7 +42,7 @@ class RunConfig(_Section):
     gpu: str = Field(default="h200", description="Name of a file in configs/gpus/, or path of a YAML file.")
     problem: dict[str, int] = Field(default_factory=dict, description="Sizes of the problem, such as M, N, K.")
     parameters: dict[str, Any] = Field(default_factory=dict, description="Keyword parameters of the kernel.")
-    schedule: Literal["source", "list"] = Field(default="list", description="Order of instructions: as written, or ptxas'.")
+    schedule: Literal["source", "list"] = Field(default="list", description="Order: as written, or as ptxas would.")
     registers: Annotated[int, Field(ge=16, le=255)] | None = Field(
         default=None, description="Registers per thread; default: the estimate from live ranges."
     )

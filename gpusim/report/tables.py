@@ -34,7 +34,9 @@ def all_tables(program: Program, result: SimulationResult) -> dict[str, pd.DataF
 
 
 def column_title(column: str) -> str:
-    """``bank_conflicts`` -> ``Bank Conflicts``, as Nsight Compute heads its columns."""
+    """``bank_conflicts`` -> ``Bank Conflicts``, ``lg_throttle`` -> ``LG Throttle``, as Nsight Compute writes them."""
+    if column in STATES:
+        return STATES[column].title
     return " ".join(_UPPER.get(word, word.capitalize()) for word in column.split("_"))
 
 

@@ -112,7 +112,7 @@ def test_every_tight_stall_is_needed(blocks: list[Block]) -> None:
     cycle = np.cumsum(ops["stall"], dtype=np.int64) - ops["stall"]
     for last, late in enumerate(code):
         for first in range(last):
-            tight = code[first].is_fixed and cycle[last] - cycle[first] == code[first].latency_cycles
+            tight = not code[first].variable and cycle[last] - cycle[first] == code[first].latency_cycles
             unwritten = set(code[first].writes) - {unit for row in code[first + 1:last] for unit in row.writes}
             if tight and unwritten & set(late.reads) and ops["stall"][last - 1] > 1:
                 weaker = ops.copy()

@@ -138,3 +138,12 @@ def test_another_word_for_the_schedule_is_refused() -> None:
 
 def test_nothing_to_finish() -> None:
     assert len(finish([], MNEMONICS, TABLE).ops) == 0
+
+
+def test_what_the_next_iteration_starts_with_shares_one_barrier() -> None:
+    loads = [op(LOAD, (80 + 4 * i, 4), (8, 1)) for i in range(4)]
+    tensor = [op("HMMA.16816.F32", (4 * i, 4), (80, 4), (84 + 4 * i, 2), (4 * i, 4)) for i in range(3)]
+    ops = fields(block(*tensor, *loads, op("BRA"), repeats=2))
+    set_by_loads = {int(barrier) for barrier in ops["write_barrier"]} - {NO_BARRIER}
+    assert len(set_by_loads) == 1
+    assert ops["wait_mask"].tolist().count(1 << set_by_loads.pop()) == 2

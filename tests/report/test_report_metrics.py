@@ -151,6 +151,6 @@ def test_states_have_one_colour_each():
 
 
 def test_column_titles_are_nsights():
-    assert [column_title(name) for name in ("bank_conflicts", "wavefronts_ideal", "bytes_used_pct")] == [
-        "Bank Conflicts", "Wavefronts Ideal", "Bytes Used %",
+    assert [column_title(name) for name in ("bank_conflicts", "wavefronts_ideal", "bytes_used_pct", "lg_throttle")] == [
+        "Bank Conflicts", "Wavefronts Ideal", "Bytes Used %", "LG Throttle",
     ]

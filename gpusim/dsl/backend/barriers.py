@@ -4,7 +4,7 @@ Leaves out the waits (gpusim.dsl.backend.control), which are right whatever is c
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpusim.arch import Kind
 from gpusim.dsl.backend.instruction import IN_ORDER, Instruction, late_reads
@@ -28,11 +28,12 @@ class BarrierFields:
 
 @dataclass(frozen=True)
 class _Claim:
-    """A barrier in use until position ``due``, by instructions of one kind."""
+    """A barrier in use until position ``due``, by instructions of one kind, for their results or for their operands."""
 
     barrier: int
     due: int
     kind: Kind
+    is_result: bool
 
 
 def assign_barriers(codes: Sequence[Sequence[Instruction]], dues: Sequence[Dues], edges: Edges) -> list[BarrierFields]:
@@ -56,11 +57,12 @@ def _assign(code: Sequence[Instruction], dues: Dues, pool: tuple[int, ...],
         claims = [claim for claim in claims if claim.due > row]
         for due, target in ((write_due[row], fields.write), (read_due[row], fields.read)):
             if due is not None:
-                target[row] = _choose(pool, claims, due, instruction.kind)
-                claims.append(_Claim(target[row], due, instruction.kind))
+                wanted = _Claim(NO_BARRIER, due, instruction.kind, target is fields.write)
+                target[row] = _choose(pool, claims, wanted, len(code))
+                claims.append(replace(wanted, barrier=target[row]))
         if instruction.kind == Kind.commit:
             fields.write[row] = COMMIT_BARRIER
-    return fields, [_Claim(c.barrier, c.due - len(code), c.kind) for c in claims if c.due >= len(code)]
+    return fields, [replace(claim, due=claim.due - len(code)) for claim in claims if claim.due >= len(code)]
 
 
 def _needs(code: Sequence[Instruction], dues: Dues) -> tuple[list[int | None], list[int | None]]:
@@ -80,13 +82,18 @@ def _needs(code: Sequence[Instruction], dues: Dues) -> tuple[list[int | None], l
     return write_due, read_due
 
 
-def _choose(pool: Sequence[int], claims: Sequence[_Claim], due: int, kind: Kind) -> int:
+def _choose(pool: Sequence[int], claims: Sequence[_Claim], wanted: _Claim, rows: int) -> int:
     """The barrier that delays nobody: one already used by the same kind until then, else a free one, else the one
-    whose present users are awaited soonest after ``due`` (they are older, so done), else the last awaited one."""
-    same = [claim.barrier for claim in claims if claim.kind == kind and claim.due == due]
+    whose present users are awaited soonest after this one (they are older, so done), else the last awaited one.
+
+    Whatever is awaited beyond the block shares one barrier, so its first user waits for all: ptxas does so in the 60
+    loops of h200/src/gemm.cu for the fragments that the next iteration starts with.
+    """
+    same = [claim.barrier for claim in claims if (claim.kind, claim.is_result) == (wanted.kind, wanted.is_result)
+            and min(claim.due, rows) == min(wanted.due, rows)]
     taken = {claim.barrier for claim in claims}
     free = [barrier for barrier in pool if barrier not in taken]
-    return (same or free or [min(pool, key=lambda barrier: _harm(_first_due(claims, barrier), due))])[0]
+    return (same or free or [min(pool, key=lambda barrier: _harm(_first_due(claims, barrier), wanted.due))])[0]
 
 
 def _first_due(claims: Iterable[_Claim], barrier: int) -> int:

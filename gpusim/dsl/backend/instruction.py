@@ -50,11 +50,6 @@ class Instruction:
     reads: tuple[int, ...]
     writes: tuple[int, ...]
 
-    @property
-    def is_fixed(self) -> bool:
-        """Writes registers a fixed number of cycles after issue."""
-        return bool(self.writes) and not self.variable
-
 
 def late_reads(instruction: Instruction) -> tuple[int, ...]:
     """Vector registers that queued instructions read some time after issue; the others read theirs at issue."""
