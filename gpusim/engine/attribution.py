@@ -13,6 +13,7 @@ __all__ = ["add_span", "attribute_issue", "record", "record_spans"]
 SELECTED, NOT_SELECTED, WAIT = (WARP_STATES.index(name) for name in ("selected", "not_selected", "wait"))
 LONG, SHORT = WARP_STATES.index("long_scoreboard"), WARP_STATES.index("short_scoreboard")
 MIO, LG, MATH = (WARP_STATES.index(name) for name in ("mio_throttle", "lg_throttle", "math_pipe_throttle"))
+DISPATCH = WARP_STATES.index("dispatch_stall")
 BARRIER, BRANCH = WARP_STATES.index("barrier"), WARP_STATES.index("branch_resolving")
 STATE_EVENT, ISSUE_EVENT = EVENT_KINDS.index("state"), EVENT_KINDS.index("issue")
 
@@ -60,6 +61,7 @@ def attribute_issue(sm, line, warp, row, time):
         start = add_span(sm, line, BARRIER, start, warp.barrier_end)
         start = add_span(sm, line, LONG, start, long_release)
         start = add_span(sm, line, SHORT, start, short_release)
+        start = add_span(sm, line, DISPATCH, start, min(time - warp.not_selected, start + warp.dispatch))
         throttled = max(0, time - start - warp.not_selected)
         start = add_span(sm, line, throttle_state(row), start, start + throttled)
         add_span(sm, line, NOT_SELECTED, start, time)

@@ -9,7 +9,7 @@ from numba import njit
 from gpusim.arch.instructions import Kind, Pipe
 from gpusim.engine.attribution import record
 from gpusim.engine.image import ACTIVE, VARIABLE
-from gpusim.engine.resources import enqueue, pass_data_stage, pass_tag_stage, send_operands
+from gpusim.engine.resources import accept, occupy_lsu, pass_data_stage, pass_tag_stage
 from gpusim.engine.result import EVENT_KINDS
 from gpusim.engine.scoreboards import close_group, ready_time
 from gpusim.engine.state import COUNTERS, GROUPS, NEVER
@@ -54,17 +54,19 @@ def operands_read(mach, start, row):
 
 @njit(cache=True, nogil=True)
 def shared_access(sm, part, warp, mach, row, waves, time):
-    """LDS, LDSM, STS, STSM, SHFL: operands, queue, data stage; one wavefront every other cycle for one warp alone.
+    """LDS, LDSM, STS, STSM, SHFL: operands, data stage; one wavefront every other cycle for one warp alone.
+
+    They pass the tag stage too, without looking anything up: not before the copies that came first.
 
     Returns when the last wavefront has passed the data stage.
     """
-    start = send_operands(part, row, time)
-    arrival = start + row.lead_cycles
+    start = accept(sm, part, mach, row, time)
+    arrival = max(start + row.lead_cycles, sm.tag_stage)
     passed = pass_data_stage(sm, arrival, waves)
+    occupy_lsu(sm, mach, passed)
     sm.counters[STAGE_CYCLES] += waves
     alone = max(arrival, warp.data_free) + mach.shared_latency_per_wavefront * waves
     warp.data_free = max(passed, alone)
-    enqueue(part, mach, 0, passed)
     release(warp, row.write_barrier, max(passed, alone) + mach.shared_latency_base, 0)
     release(warp, row.read_barrier, operands_read(mach, start, row), 0)
     sm.counters[LDSM_COUNT] += row.kind == LDMATRIX
@@ -103,9 +105,10 @@ def expect(sm, warp, access, row):
 @njit(cache=True, nogil=True)
 def global_access(sm, part, warp, mach, row, access, time):
     """LDG, STG, LDGSTS: operands, queue, tags; then the memory system decides. Returns when the first tag passes."""
-    start = send_operands(part, row, time)
-    tags = pass_tag_stage(sm, mach, start + row.operand_cycles, access.count)
-    enqueue(part, mach, 1, sm.tag_stage)
+    start = accept(sm, part, mach, row, time)
+    passes = min(access.wavefronts, 2 * access.count) if row.kind == ASYNC_COPY else access.count
+    tags = pass_tag_stage(sm, mach, start + row.operand_cycles, passes)
+    occupy_lsu(sm, mach, sm.tag_stage)
     release(warp, row.read_barrier, operands_read(mach, start, row), 0)
     return tags
 

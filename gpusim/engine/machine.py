@@ -23,6 +23,7 @@ class Machine(NamedTuple):
     policy: int
     mio_queue_depth: int
     lg_queue_depth: int
+    lsu_entries: int
     read_release_base: int
     shared_latency_base: int
     shared_latency_per_wavefront: int
@@ -58,6 +59,7 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         policy=POLICIES.index(policy or spec.issue.policy),
         mio_queue_depth=spec.mio.queue_depth,
         lg_queue_depth=spec.mio.lg_queue_depth,
+        lsu_entries=spec.mio.lsu_entries,
         read_release_base=spec.mio.read_release_base_cycles,
         shared_latency_base=spec.shared.latency_base_cycles,
         shared_latency_per_wavefront=spec.shared.latency_cycles_per_wavefront,

@@ -3,15 +3,16 @@ Leaves out which warp gets them (gpusim.engine.scheduler)."""
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
 from gpusim.arch.instructions import Pipe
 from gpusim.engine.image import ACTIVE
-from gpusim.engine.state import QUEUE_ENTRIES
+from gpusim.engine.state import HOLDS, QUEUE_ENTRIES
 
-__all__ = ["enqueue", "free_time", "pass_data_stage", "pass_tag_stage", "send_operands"]
+__all__ = ["accept", "dispatch_time", "free_time", "occupy_lsu", "pass_data_stage", "pass_tag_stage"]
 
-LSU, NO_PIPE = int(Pipe.lsu), int(Pipe.none)
+LSU, NO_PIPE, UNIFORM = int(Pipe.lsu), int(Pipe.none), int(Pipe.uniform)
 
 
 @njit(cache=True, nogil=True)
@@ -34,11 +35,41 @@ def enqueue(part, mach, queue, departure):
 
 
 @njit(cache=True, nogil=True)
-def send_operands(part, row, time):
-    """Addresses and data leave the register file over one path per sub-partition; returns when they start to."""
-    start = max(time, part.operand_free)
+def accept(sm, part, mach, row, time):
+    """The load/store unit takes an instruction out of its queue when it has an entry; returns when.
+
+    Then it reads the registers, over a path of its own per sub-partition; the dispatcher cannot read meanwhile.
+    """
+    start = max(time, max(part.operand_free, sm.lsu[sm.lsu_head]))
     part.operand_free = start + row.operand_cycles
+    if part.hold_last - part.hold_first >= HOLDS:
+        part.hold_first += 1
+    part.hold_start[part.hold_last % HOLDS] = start + mach.read_release_base
+    part.hold_end[part.hold_last % HOLDS] = start + mach.read_release_base + row.operand_cycles
+    part.hold_last += 1
+    enqueue(part, mach, np.int64(row.queue), start)
     return start
+
+
+@njit(cache=True, nogil=True)
+def occupy_lsu(sm, mach, until):
+    """The instruction keeps its entry of the load/store unit until its last line or wavefront has passed."""
+    sm.lsu[sm.lsu_head] = until
+    sm.lsu_head = sm.lsu_head + 1 if sm.lsu_head + 1 < mach.lsu_entries else 0
+
+
+@njit(cache=True, nogil=True)
+def dispatch_time(part, row, time):
+    """When an instruction that is issued at ``time`` can read its registers."""
+    if row.pipe == NO_PIPE or row.pipe == UNIFORM or not row.flags & ACTIVE:
+        return time
+    while part.hold_first < part.hold_last and part.hold_end[part.hold_first % HOLDS] <= time:
+        part.hold_first += 1
+    i = part.hold_first
+    while i < part.hold_last and part.hold_start[i % HOLDS] <= time:
+        time = max(time, part.hold_end[i % HOLDS])
+        i += 1
+    return time
 
 
 @njit(cache=True, nogil=True)

@@ -11,7 +11,7 @@ from gpusim.engine.attribution import add_span, attribute_issue, record, record_
 from gpusim.engine.execute import execute
 from gpusim.engine.image import ACTIVE, TAKEN, YIELD
 from gpusim.engine.machine import POLICIES
-from gpusim.engine.resources import free_time, pass_data_stage
+from gpusim.engine.resources import dispatch_time, free_time, pass_data_stage
 from gpusim.engine.result import EVENT_KINDS, WARP_STATES
 from gpusim.engine.scoreboards import copy_arrived, ready_time
 from gpusim.engine.state import COUNTERS, NEVER
@@ -74,6 +74,15 @@ def look_ahead(part, warps, ops):
 
 
 @njit(cache=True, nogil=True)
+def hold_others(part, warps, w, time, dispatched):
+    """An issued instruction waits for the register file: no other warp of the sub-partition can issue meanwhile."""
+    for i in range(part.live):
+        other = part.slots[i]
+        if other != w:
+            warps[other].dispatch += max(0, dispatched - max(time, warps[other].ready))
+
+
+@njit(cache=True, nogil=True)
 def leave(part, w):
     """Take a warp off its sub-partition's list."""
     kept = 0
@@ -108,11 +117,14 @@ def issue(st, mach, ops, acc, bases, win, s, p, time):
         attribute_issue(sm, line, warp, row, time)
         if sm.record_end:
             record_spans(win, sm, w, warp, row.pc, warp.last_issue + 1)
+        dispatched = dispatch_time(part, row, time)
+        if dispatched > time:
+            hold_others(part, warps, w, time, dispatched)
         if row.flags & ACTIVE:
-            execute(st, mach, ops, acc, bases, win, s, w, row, time)
-        warp.last_issue, part.issue_free, part.last_slot = time, time + 1, w
-        warp.stall_end = time + max(row.stall, 1)
-        warp.not_selected = 0
+            execute(st, mach, ops, acc, bases, win, s, w, row, dispatched)
+        warp.last_issue, part.issue_free, part.last_slot = time, dispatched + 1, w
+        warp.stall_end = dispatched + max(row.stall, 1)
+        warp.not_selected, warp.dispatch = 0, 0
         if row.flags & TAKEN:
             warp.branch_end = time + mach.taken_branch
         if row.kind != EXIT or not row.flags & ACTIVE:

@@ -10,7 +10,7 @@ import numpy as np
 from gpusim.arch.instructions import Pipe
 from gpusim.engine.result import EVENT, WARP_STATES
 
-__all__ = ["BOARDS", "COMPLETION", "COUNTERS", "CTA_SLOT", "GROUPS", "NEVER", "PART_WARPS", "QUEUE_ENTRIES", "REQUEST_RECORD", "SM",
+__all__ = ["BOARDS", "COMPLETION", "COUNTERS", "CTA_SLOT", "GROUPS", "HOLDS", "NEVER", "PART_WARPS", "QUEUE_ENTRIES", "REQUEST_RECORD", "SM",
            "STATIC", "SUB_PARTITION", "WARP", "SmState", "Window", "new_state", "new_window"]
 
 NEVER = np.iinfo(np.int64).max // 4
@@ -20,6 +20,8 @@ GROUPS = 16
 QUEUES = 2  # 0: shared-memory instructions, 1: global ones
 QUEUE_ENTRIES = 64
 """Largest queue the records can hold; the depth itself is a number of the GPU."""
+HOLDS = 64
+"""Reads of operands under way or to come in a sub-partition."""
 NAMED_BARRIERS = 16
 PART_WARPS = 16
 """Most warps of a sub-partition."""
@@ -42,6 +44,7 @@ WARP = np.dtype([
     ("branch_end", "<i8"),  # end of a taken branch
     ("barrier_end", "<i8"),  # NEVER + barrier while waiting at a CTA barrier
     ("not_selected", "<i8"),  # cycles since the last issue in which another warp was preferred
+    ("dispatch", "<i8"),  # cycles since the last issue in which the dispatcher was held
     ("age", "<i8"),  # order in which warps came to the SM
     ("start", "<i8"),
     ("data_free", "<i8"),  # the previous shared access has left the data stage
@@ -66,6 +69,8 @@ SUB_PARTITION = np.dtype([
     ("last_slot", "<i8"),
     ("issue_free", "<i8"),
     ("operand_free", "<i8"),
+    ("hold_first", "<i8"), ("hold_last", "<i8"),  # reads of operands that hold the dispatcher, a ring
+    ("hold_start", "<i8", (HOLDS,)), ("hold_end", "<i8", (HOLDS,)),
     ("pipe_free", "<i8", (len(Pipe),)),
     ("queue_head", "<i8", (QUEUES,)),
     ("queue", "<i8", (QUEUES * QUEUE_ENTRIES,)),  # departures, two rings; the head is the oldest
@@ -74,7 +79,7 @@ CTA_SLOT = np.dtype([
     ("cta", "<i8"), ("warps", "<i8"), ("end", "<i8"), ("arrived", "<i8", (NAMED_BARRIERS,)),
 ], align=True)
 SM = np.dtype([
-    ("data_stage", "<i8"), ("tag_stage", "<i8"), ("barrier_unit", "<i8"), ("sequence", "<i8"), ("warp_cycles", "<i8"),
+    ("data_stage", "<i8"), ("tag_stage", "<i8"), ("lsu_head", "<i8"), ("lsu", "<i8", (QUEUE_ENTRIES,)), ("barrier_unit", "<i8"), ("sequence", "<i8"), ("warp_cycles", "<i8"),
     ("record_start", "<i8"), ("record_end", "<i8"),  # cycles whose events are kept; empty unless the user asked
     ("states", "<i8", (len(WARP_STATES),)), ("counters", "<f8", (len(COUNTERS),)),
     ("spans", "<i8"), ("span_state", "<i8", (SPANS,)), ("span_end", "<i8", (SPANS,)),  # states since an issue

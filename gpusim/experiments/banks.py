@@ -12,8 +12,9 @@ import pandas as pd
 
 from gpusim.cute import ComposedLayout, Layout, Swizzle
 from gpusim.errors import UserError, did_you_mean
+from gpusim.experiments.phase_tables import lane_ranges, lanes_of, phase_table
 from gpusim.memory.async_copy import async_cost, async_width_bytes
-from gpusim.memory.detail import ALL_LANES, PhaseDetail, explain
+from gpusim.memory.detail import ALL_LANES
 from gpusim.memory.operations import ASYNC_OPERATIONS, LANES, SHARED_OPERATIONS, bad_address, shared_operation
 from gpusim.memory.shared import SharedCost, lane_bits, shared_cost
 
@@ -68,12 +69,12 @@ def banks_access(
     _check_operations(pd.Series([operation]), "")
     addresses = lane_addresses(layout, _lanes_needed(operation), swizzle)
     if operation in SHARED_OPERATIONS:
-        return pd.DataFrame([_phase_row(i, p) for i, p in enumerate(explain(operation, addresses, lane_mask))])
+        return phase_table(operation, addresses, lane_mask)
     if not global_layout:
         raise UserError("cp.async needs global offsets as well", place=operation, suggestion="give a global layout")
     offsets = lane_addresses(global_layout, LANES)
     cost = async_cost(operation, addresses[None], offsets[None], np.array([lane_mask]))
-    row = {"phase": 0, "lanes": _ranges(_lanes_of(lane_mask)), "wavefronts": int(cost.wavefronts[0])}
+    row = {"phase": 0, "lanes": lane_ranges(lanes_of(lane_mask)), "wavefronts": int(cost.wavefronts[0])}
     return pd.DataFrame([row | {"bank_conflicts": float(cost.bank_conflicts[0])}])
 
 
@@ -92,31 +93,6 @@ def lane_addresses(layout: str, lanes_needed: int, swizzle: str = "") -> np.ndar
 
 def _lanes_needed(operation: str) -> int:
     return LANES if operation in ASYNC_OPERATIONS else shared_operation(operation).address_lanes.bit_length()
-
-
-def _phase_row(number: int, phase: PhaseDetail) -> dict[str, object]:
-    worst = max(phase.banks, key=lambda bank: len(phase.banks[bank]), default=-1)
-    meeting = phase.banks[worst].values() if phase.ways > 1 else ()
-    return {
-        "phase": number,
-        "lanes": _ranges(phase.lanes),
-        "wavefronts": phase.ways,
-        "bank_conflicts": max(0, phase.ways - 1),
-        "conflicting_banks": _ranges(sorted(phase.collisions)),
-        "worst_bank": worst if phase.ways > 1 else -1,
-        "lanes_in_worst_bank": " | ".join(_ranges(lanes) for lanes in meeting),
-    }
-
-
-def _lanes_of(mask: int) -> list[int]:
-    return [lane for lane in range(LANES) if mask >> lane & 1]
-
-
-def _ranges(numbers: Sequence[int]) -> str:
-    """``0-3,8`` for 0, 1, 2, 3, 8."""
-    starts = [n for n in numbers if n - 1 not in numbers]
-    ends = [n for n in numbers if n + 1 not in numbers]
-    return ",".join(f"{a}-{b}" if b > a else str(a) for a, b in zip(starts, ends, strict=True))
 
 
 def _read(path: Path) -> pd.DataFrame:

@@ -1,0 +1,190 @@
+"""Models tiny launches written by hand: op rows in a mini-language, shared accesses of given wavefronts, global lines.
+Leaves out registers and values: the engine looks at control fields, wavefronts and lines only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gpusim.arch import GpuSpec, load_gpu
+from gpusim.engine import EVENT_KINDS, RecordWindow, SimulationResult, simulate
+from gpusim.program import CtaClass, Launch, Program, RoleProgram, Static, TensorInfo, empty_ops
+from gpusim.program.access_builder import Access, build_access_table
+
+LANES = np.arange(32)
+ALL_LANES = 0xFFFFFFFF
+LINE_BYTES = 128
+TENSOR_BYTES = 1 << 18
+TENSORS = {"A": 1 << 20, "D": 1 << 22}
+"""Global memory of every tiny launch: A is read, D is written."""
+FOREVER = 1 << 40
+
+
+@dataclass(frozen=True)
+class Row:
+    """One op row. Rows with the same ``site`` are executions of one static instruction."""
+
+    mnemonic: str
+    stall: int = 1
+    wait: tuple[int, ...] = ()
+    write: int = 7
+    read: int = 7
+    access: str = ""
+    operand: int = 0
+    yields: bool = False
+    off: bool = False  # predicated off
+    jumps: bool = False  # the next row is not the next static instruction
+    site: str = ""
+    line: int = 0
+
+
+@dataclass(frozen=True)
+class Memory:
+    """One access of all warps of a role: what it costs is given, the addresses follow."""
+
+    operation: str
+    ways: tuple[int, ...] = (1,)  # shared side: conflict ways of each warp (the last one for the rest)
+    lines: int = 0  # global side: 128-byte lines per warp
+    first_line: int = 0
+    shift_bytes: int = 0  # on the shared side
+
+    @property
+    def bytes_per_lane(self) -> int:
+        digits = "".join(filter(str.isdigit, self.operation))
+        if self.operation.startswith(("LDSM", "STSM")):
+            return 16
+        return int(digits) if self.operation.startswith("CPA") else int(digits) // 8
+
+
+def row(text: str) -> Row:
+    """``"LDS stall=2 write=0 access=a"``; words without a value (yields, off, jumps) are flags, ``wait=0,3`` a list."""
+    mnemonic, *words = text.split()
+    fields: dict[str, object] = {}
+    for word in words:
+        name, _, value = word.partition("=")
+        if name == "wait":
+            fields[name] = tuple(int(board) for board in value.split(","))
+        elif name in ("access", "site"):
+            fields[name] = value
+        else:
+            fields[name] = int(value) if value else True
+    return Row(mnemonic, **fields)  # type: ignore[arg-type]
+
+
+def rows(text: str) -> list[Row]:
+    """One row per non-empty line; source lines count from 1."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return [replace(row(line), line=number) for number, line in enumerate(lines, 1)]
+
+
+def loop(body: Sequence[Row], times: int, name: str = "loop") -> list[Row]:
+    """The body unrolled: every execution names the same static instructions."""
+    return [replace(part, site=f"{name}{i}") for _ in range(times) for i, part in enumerate(body)]
+
+
+def depbar(board: int, allowed: int, **fields: int) -> Row:
+    """DEPBAR.LE SB<board>, <allowed>: at most ``allowed`` newest groups may be under way."""
+    return replace(Row("DEPBAR.LE", operand=board << 16 | allowed), **fields)  # type: ignore[arg-type]
+
+
+def program(
+    roles: Sequence[tuple[int, Sequence[Row]]] | Sequence[Row],
+    accesses: Mapping[str, Memory] | None = None,
+    *,
+    ctas: int = 1,
+    other_classes: Sequence[Sequence[Row]] = (),
+    cta_class: Iterable[int] | None = None,
+    cta_bytes: int = 0,
+    shared_bytes: int = 0,
+) -> Program:
+    """A launch of ``ctas`` CTAs of roles (number of warps, rows); bare rows are one warp.
+
+    ``other_classes`` are further CTA classes of one role with as many warps; ``cta_bytes`` separates the tiles of CTAs.
+    EXIT is added where it is missing.
+    """
+    parts = [(1, roles)] if not roles or isinstance(roles[0], Row) else list(roles)  # type: ignore[list-item]
+    num_warps = sum(count for count, _ in parts)  # type: ignore[misc]
+    classes = [parts, *([(num_warps, other)] for other in other_classes)]
+    statics: dict[str, Static] = {}
+    built = tuple(CtaClass(f"class{i}", _roles(group, accesses or {}, statics, i))  # type: ignore[arg-type]
+                  for i, group in enumerate(classes))
+    bases = np.array([[base + cta * cta_bytes for base in TENSORS.values()] for cta in range(ctas)], np.int64)
+    return Program(
+        name="tiny", statics=tuple(statics.values()), classes=built,
+        launch=Launch((ctas, 1, 1), 32 * num_warps, 32, shared_bytes),
+        cta_class=np.array([0] * ctas if cta_class is None else list(cta_class), np.int32), cta_bases=bases,
+        cta_index=np.stack([np.arange(ctas), np.zeros(ctas), np.zeros(ctas)], axis=1).astype(np.int32),
+        tensors=tuple(TensorInfo(name, "f32", (TENSOR_BYTES // 4,), (1,), base, TENSOR_BYTES, name == "D")
+                      for name, base in TENSORS.items()),
+    )
+
+
+def _roles(
+    parts: Sequence[tuple[int, Sequence[Row]]], accesses: Mapping[str, Memory], statics: dict[str, Static], number: int
+) -> tuple[RoleProgram, ...]:
+    made, first = [], 0
+    for position, (count, body) in enumerate(parts):
+        whole = list(body) if body and body[-1].mnemonic == "EXIT" else [*body, Row("EXIT")]
+        table = build_access_table([_access(memory, first, count) for memory in accesses.values()], count)
+        ops = _ops(whole, list(accesses), statics, f"{number}.{position}")
+        made.append(RoleProgram(f"role{position}", first, count, ops, table))
+        first += count
+    return tuple(made)
+
+
+def _ops(body: Sequence[Row], names: list[str], statics: dict[str, Static], prefix: str) -> np.ndarray:
+    ops = empty_ops(len(body))
+    for position, (op, part) in enumerate(zip(ops, body, strict=True)):
+        site = f"{prefix}.{part.site or position}"
+        if site not in statics:
+            statics[site] = Static(part.mnemonic, part.line, "body", "tiny.py")
+        if part.jumps:
+            statics.setdefault(f"{site}.skipped", Static("NOP"))
+        op["pc"] = list(statics).index(site)
+        op["stall"], op["write_barrier"], op["read_barrier"] = part.stall, part.write, part.read
+        op["wait_mask"] = sum(1 << board for board in part.wait)
+        op["operand"], op["yield_"], op["active"] = part.operand, part.yields, not part.off
+        op["access"] = names.index(part.access) if part.access else -1
+    return ops
+
+
+def _access(memory: Memory, first_warp: int, num_warps: int) -> Access:
+    operation, width = memory.operation, memory.bytes_per_lane
+    shared = global_offset = None
+    if not operation.startswith(("LDG", "STG")):
+        ways = [memory.ways[min(warp, len(memory.ways) - 1)] for warp in range(num_warps)]
+        shared = np.stack([_shared_lanes(operation, width, way) for way in ways]) + memory.shift_bytes
+    if memory.lines:
+        starts = memory.first_line + 32 * (first_warp + np.arange(num_warps))
+        line = LANES * memory.lines // len(LANES)
+        inside = (LANES - np.searchsorted(line, line)) * width % LINE_BYTES
+        global_offset = (starts[:, None] + line) * LINE_BYTES + inside
+    return Access(operation, operation.lower(), width, shared, global_offset,
+                  tensor=-1 if not memory.lines else int(operation.startswith("STG")),
+                  lane_mask=np.full(num_warps, ALL_LANES, np.uint32), zfill_mask=np.zeros(num_warps, np.uint32))
+
+
+def _shared_lanes(operation: str, width: int, ways: int) -> np.ndarray:
+    """Addresses whose phases each take ``ways`` wavefronts (a power of two that the phase allows)."""
+    return (LANES * width * ways) % (1 << 16)
+
+
+def small_gpu(sms: int = 1, *settings: str) -> GpuSpec:
+    """An H200 with few SMs and a small L2: what an SM does is the same, and setting up is quick."""
+    sizes = [f"sm.count={sms}", f"noc.gpc_sms=[{', '.join(['2'] * (sms // 2) + ['1'] * (sms % 2))}]"]
+    return load_gpu("h200", [*sizes, "l2.capacity_bytes=2097152", *settings])
+
+
+def run(tiny: Program, gpu: GpuSpec | None = None, **options: object) -> SimulationResult:
+    """Simulate with a warm L2 and no launch overhead, keeping every event of SM 0."""
+    settings: dict[str, object] = {"l2": "warm", "launch_overhead": False, "record": RecordWindow(0, 0, FOREVER)}
+    return simulate(tiny, gpu or small_gpu(), **(settings | options))  # type: ignore[arg-type]
+
+
+def issue_cycles(result: SimulationResult, warp: int = 0, cta: int = 0) -> list[int]:
+    """Cycles in which a warp issued, in program order."""
+    events = result.events
+    chosen = (events["kind"] == EVENT_KINDS.index("issue")) & (events["warp"] == warp) & (events["cta"] == cta)
+    return [int(start) for start in events["start"][chosen]]

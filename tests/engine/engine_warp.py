@@ -1,0 +1,127 @@
+"""Models one warp of the golden reference: what its control fields make it wait for.
+Leaves out pipes, queues and stages (engine_reference)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import simpy
+
+from gpusim.arch.instructions import Kind
+from gpusim.program import RoleProgram
+
+__all__ = ["WarpModel"]
+
+NO_BOARD = 7
+NEVER = 1 << 60
+
+
+@dataclass
+class Board:
+    """A scoreboard barrier: results inside the SM release it at a known time, answers of memory when they come."""
+
+    release: int = 0
+    missing: int = 0
+    is_long: bool = False
+
+
+@dataclass
+class Group:
+    """Copies committed together."""
+
+    missing: int = 0
+    written: int = 0
+
+
+@dataclass
+class WarpModel:
+    """One warp; times are cycles."""
+
+    cta: int
+    number: int
+    role: RoleProgram
+    slot: int
+    age: int
+    live: bool = True
+    row: np.void = field(default_factory=lambda: np.zeros(1, "i1")[0])
+    granted: simpy.Event = field(init=False)
+    stall_end: int = 0
+    branch_end: int = 0
+    barrier_end: int = 0
+    at_barrier: int | None = None
+    yielded: bool = False
+    data_free: int = 0
+    drain: int = 0
+    boards: list[Board] = field(default_factory=lambda: [Board() for _ in range(8)])
+    groups: list[Group] = field(default_factory=lambda: [Group()])
+    """The last one is open."""
+    group_board: int = -1
+
+    def of_access(self, name: str) -> int:
+        """A number of the access that the current row names, for this warp."""
+        return int(getattr(self.role.accesses, name)[self.row["access"], self.number - self.role.first_warp])
+
+    def held_back_by(self, now: int, kind: Kind) -> str | None:
+        """The first thing that keeps the warp from issuing its row, as Nsight names it."""
+        if now < self.stall_end:
+            return "wait"
+        if now < self.branch_end:
+            return "branch_resolving"
+        if self.at_barrier is not None or now < self.barrier_end:
+            return "barrier"
+        long_release, short_release = self._scoreboards(kind)
+        if now < long_release:
+            return "long_scoreboard"
+        return "short_scoreboard" if now < short_release else None
+
+    def _scoreboards(self, kind: Kind) -> tuple[int, int]:
+        masked = [board for board in range(6) if int(self.row["wait_mask"]) >> board & 1]
+        waits = {board: 0 for board in masked}
+        if kind == Kind.depbar:
+            waits.setdefault(int(self.row["operand"]) >> 16, int(self.row["operand"]) & 0xFFFF)
+        long_release = short_release = 0
+        for board, allowed in waits.items():
+            state = self.boards[board]
+            if board == self.group_board:
+                long_release = max(long_release, self._groups_written(allowed))
+            if state.missing or state.is_long:
+                long_release = max(long_release, NEVER if state.missing else state.release)
+            else:
+                short_release = max(short_release, state.release)
+        return long_release, short_release
+
+    def _groups_written(self, allowed: int) -> int:
+        """Groups complete in order; the ``allowed`` newest ones need not have."""
+        needed = self.groups[:-1][: max(0, len(self.groups) - 1 - allowed)]
+        return max((NEVER if group.missing else group.written for group in needed), default=0)
+
+    def release(self, board: int, time: int) -> None:
+        """A result or a read of operands inside the SM lets go of a barrier at ``time``."""
+        if board != NO_BOARD:
+            state = self.boards[board]
+            state.release, state.is_long = max(state.release, time), False
+
+    def load_started(self, board: int) -> int:
+        if board != NO_BOARD:
+            self.boards[board].missing += 1
+            self.boards[board].is_long = True
+        return board
+
+    def load_arrived(self, board: int, time: int) -> None:
+        if board != NO_BOARD:
+            self.boards[board].missing -= 1
+            self.boards[board].release = max(self.boards[board].release, time)
+
+    def copy_started(self) -> int:
+        self.groups[-1].missing += 1
+        return len(self.groups) - 1
+
+    def copy_arrived(self, group: int, time: int) -> None:
+        self.groups[group].missing -= 1
+        self.groups[group].written = max(self.groups[group].written, time)
+
+    def commit(self, board: int, time: int) -> None:
+        self.group_board = board
+        self.groups[-1].written = max(self.groups[-1].written, time)
+        self.groups.append(Group())
