@@ -117,13 +117,15 @@ class L2(Section):
 class Dram(Section):
     capacity_bytes: Count = Field(description="Bytes of device memory.")
     channels: Count = Field(description="Independent channels.")
-    latency_cycles: Cycles = Field(description="Round trip of a load from an SM that misses L2.")
+    latency_cycles: Cycles = Field(description="Mean round trip of a load from an SM that misses L2.")
+    latency_tail_cycles: Cycles = Field(description="Mean of the exponential part of it: banks, refresh, scheduling.")
     read_bytes_per_cycle: Rate = Field(description="Bytes read per SM cycle, all channels.")
     write_bytes_per_cycle: Rate = Field(description="Bytes written per SM cycle, all channels.")
-    fill_bytes: Count = Field(description="Bytes a miss brings at least: a sector or the whole line.")
 
 
 class LaunchCost(Section):
+    lone_gpc_pct: Cycles = Field(description="A GPC that works alone runs this much slower than the idle ones, whose "
+                                             "cycles the profiler reports as elapsed.")
     start_cycles: Cycles = Field(description="From the start of the kernel to its first CTAs.")
     end_cycles: Cycles = Field(description="From the last write to the end of the kernel.")
     cta_gap_cycles: Count = Field(description="From the end of a CTA to the start of its successor on the SM.")

@@ -1,20 +1,31 @@
-"""Models ``gpusim banks``: shared-memory wavefronts and bank conflicts of lane addresses, for one access or a table.
+"""Models ``gpusim banks``: shared-memory wavefronts and bank conflicts, of a program, of one access, or of a table.
 Leaves out the rules (gpusim.memory) and the parsing of tables (gpusim.experiments.banks)."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpusim.cli.options import Gpu, Json
+from gpusim.cli.options import Gpu, Json, Settings
 from gpusim.cli.output import print_csv, print_frame, print_json
+
+if TYPE_CHECKING:
+    from gpusim.experiments.program_banks import AccessDetail
+    from gpusim.program import Program
 
 __all__ = ["banks"]
 
 
 def banks(
+    target: Annotated[
+        str | None, typer.Argument(metavar="[CONFIG|PROGRAM]", help="A run or a program, by name or by file.")
+    ] = None,
+    settings: Settings = None,
+    detail: Annotated[
+        str | None, typer.Option(metavar="LABEL", help="Lanes and banks that collide, of accesses with this label.")
+    ] = None,
     csv: Annotated[
         Path | None, typer.Option("--csv", metavar="FILE", help="Rows in the schema of smem_ or ldgsts_patterns.csv.")
     ] = None,
@@ -29,8 +40,11 @@ def banks(
 ) -> None:
     """Count wavefronts and bank conflicts.
 
-    --op and --layout describe one access and print its phases; --csv takes a table of accesses and prints CSV.
+    A program: one row per source access, over all warps and stages. --op and --layout describe one access and print its
+    phases; --csv takes a table of accesses and prints CSV.
     """
+    if target is not None:
+        return _of_program(target, settings or [], detail, json)
     from gpusim.arch import load_gpu
 
     load_gpu(gpu)
@@ -40,8 +54,41 @@ def banks(
         table = banks_csv(csv)
         return print_json(table.to_dict("records")) if json else print_csv(table)
     if op is None or layout is None:
-        raise typer.BadParameter("give --op and --layout, or --csv FILE", param_hint="banks")
+        raise typer.BadParameter("name a program, or give --op and --layout, or --csv FILE", param_hint="banks")
     from gpusim.experiments.banks import banks_access
 
     phases = banks_access(op, layout, swizzle=swizzle, global_layout=global_layout)
     return print_json(phases.to_dict("records")) if json else print_frame(f"{op} over {layout}", phases)
+
+
+def _of_program(target: str, settings: list[str], detail: str | None, json: bool) -> None:
+    from gpusim.arch import load_gpu
+    from gpusim.experiments.config import load_plan
+    from gpusim.experiments.program_banks import program_banks
+    from gpusim.experiments.run import record_plan
+
+    plan = load_plan(target, settings)
+    program = record_plan(plan, load_gpu(plan.config.gpu))
+    if detail is not None:
+        return _print_details(program, detail, json)
+    table = program_banks(program)
+    if json:
+        return print_json(table.to_dict("records"))
+    parameters = " ".join(f"{key}={value}" for key, value in plan.parameters.items())
+    print_frame(f"{plan.name} {parameters}", table)
+
+
+def _print_details(program: Program, label: str, json: bool) -> None:
+    from gpusim.experiments.program_banks import access_details
+
+    found = access_details(program, label)
+    if json:
+        return print_json([_as_json(one) for one in found])
+    for one in found:
+        print_frame(f"{one.place} {one.label} ({one.operation}), warp {one.warp} from address {one.lowest_address}: "
+                    f"{one.wavefronts} wavefronts, {one.ideal_wavefronts} at best", one.table)
+
+
+def _as_json(one: AccessDetail) -> dict[str, object]:
+    names = ("label", "place", "operation", "warp", "lowest_address", "wavefronts", "ideal_wavefronts")
+    return {name: getattr(one, name) for name in names} | {"phases": one.table.to_dict("records")}

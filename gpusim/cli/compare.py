@@ -24,7 +24,9 @@ def compare(
     ],
     settings: Settings = None,
     jobs: Jobs = 1,
-    figure: Annotated[Path | None, typer.Option(help="Stem of the figure: FIGURE.svg and FIGURE.png.")] = None,
+    figure: Annotated[
+        Path | None, typer.Option(help="Stem of FIGURE.svg and FIGURE.png; default: in the run's output directory.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Simulate variants of a kernel side by side.
@@ -36,14 +38,10 @@ def compare(
 
     with progress_bar(f"comparing variants of {target}") as advance:
         comparison = run_comparison(target, over, settings or [], processes=jobs, progress=advance)
-    if figure:
-        _draw(comparison, figure)
+    _draw(comparison, figure or comparison.figure_stem)
     if json:
         return print_json(_as_json(comparison))
     print_frame(f"{comparison.name}: variants", comparison.table())
-    for variant in comparison.variants:
-        if variant.failure:
-            errors().print(f"not simulated: {variant.label}: {variant.failure}", markup=False)
     console().print(comparison.verdict(), markup=False)
 
 
@@ -51,14 +49,13 @@ def _draw(comparison: Comparison, stem: Path) -> None:
     from gpusim.report.figures import draw_comparison
     from gpusim.report.style import save_figure
 
-    table = comparison.table()
     labels = [variant.label for variant in comparison.simulated]
+    cycles = [variant.cycles for variant in comparison.simulated]
     stem.parent.mkdir(parents=True, exist_ok=True)
-    save_figure(draw_comparison(labels, table["cycles"].tolist(), f"{comparison.name}: {comparison.verdict()}"), stem)
+    written = save_figure(draw_comparison(labels, cycles, f"{comparison.name}: {comparison.verdict()}"), stem)
+    errors().print(f"wrote {' and '.join(map(str, written))}", markup=False)
 
 
 def _as_json(comparison: Comparison) -> dict[str, object]:
-    failed = [variant for variant in comparison.variants if variant.failure]
-    failures = [{"variant": variant.values, "reason": variant.failure} for variant in failed]
     rows = comparison.table().to_dict("records")
-    return {"name": comparison.name, "variants": rows, "not_simulated": failures, "verdict": comparison.verdict()}
+    return {"name": comparison.name, "variants": rows, "verdict": comparison.verdict()}

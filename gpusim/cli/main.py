@@ -10,7 +10,19 @@ from typing import Annotated
 
 import typer
 
-from gpusim.cli import banks, check, compare, config, occupancy, run, timeline, validate
+from gpusim.cli import (
+    banks,
+    check,
+    compare,
+    config,
+    layout,
+    occupancy,
+    run,
+    suggest,
+    sweep,
+    timeline,
+    validate,
+)
 from gpusim.errors import SimulatedFailure, UserError
 
 __all__ = ["app", "main"]
@@ -24,7 +36,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _COMMANDS: tuple[Callable[..., None], ...] = (
-    run.run, compare.compare, timeline.timeline, banks.banks, occupancy.occupancy, check.check, validate.validate,
+    run.run, compare.compare, sweep.sweep, timeline.timeline, layout.layout, banks.banks, suggest.suggest,
+    occupancy.occupancy, check.check, validate.validate,
 )
 for _command in _COMMANDS:
     app.command()(_command)

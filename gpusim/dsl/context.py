@@ -10,12 +10,12 @@ from contextlib import AbstractContextManager, contextmanager
 from gpusim.arch import GpuSpec
 from gpusim.arch.atoms import CopyAtom, MmaAtom, copy_atom, mma_atom
 from gpusim.dsl.dtypes import DType, dtype_named
-from gpusim.dsl.launch import BlockCoordinate, Grid
+from gpusim.dsl.launch import BlockCoordinate, CtaPlace, Grid
 from gpusim.dsl.moves import Mover
 from gpusim.dsl.recorder import Recorder
 from gpusim.dsl.shared import SharedMemory
-from gpusim.dsl.statements import Clear, Convert, Instance, Mma, Spec, Sync
-from gpusim.dsl.tensors import Fragment, GmemTensor, SmemTensor, Tile
+from gpusim.dsl.statements import Clear, Code, Convert, Instance, Line, Mma, Spec, Sync
+from gpusim.dsl.tensors import Fragment, GmemTensor, SmemArray, SmemTensor, Tile
 from gpusim.dsl.tiled import TiledCopy, TiledMma
 from gpusim.errors import UserError, did_you_mean
 
@@ -28,9 +28,10 @@ ONCE = Instance()
 class Context:
     """What a kernel sees of the CTA it is recorded for: launch, tensors, and the verbs of one warp role."""
 
-    def __init__(self, spec: GpuSpec, tensors: tuple[GmemTensor, ...], residues: tuple[int, ...]) -> None:
-        self.spec = spec
-        self.grid = Grid(tensors)
+    def __init__(self, spec: GpuSpec, tensors: tuple[GmemTensor, ...], residues: tuple[int, ...], *,
+                 place: CtaPlace = CtaPlace(), source_file: str = "") -> None:
+        self.spec, self.source_file = spec, source_file
+        self.grid = Grid(tensors, place=place)
         self.shared = SharedMemory(spec.sm.shared_bytes_per_cta_max)
         self.roles: list[Recorder] = []
         names = [tensor.name for tensor in tensors]
@@ -41,9 +42,10 @@ class Context:
     # launch and tensors
 
     def launch(self, tiles: tuple[int, int], *, warps: int,
-               raster: str = "m") -> tuple[BlockCoordinate, BlockCoordinate]:
-        """One CTA of ``warps`` warps per tile; returns its symbolic (m, n) coordinates. ``raster`` runs fastest."""
-        self.grid.launch(tiles, warps, raster)
+               raster: str = "m", slices: int = 1) -> tuple[BlockCoordinate, BlockCoordinate]:
+        """One CTA of ``warps`` warps per tile and slice of k; returns its symbolic (m, n) coordinates. ``raster`` runs
+        fastest. CTAs of a slice are a class of their own, ``ctx.grid.place.slice``."""
+        self.grid.launch(tiles, warps, raster, slices)
         return BlockCoordinate(0), BlockCoordinate(1)
 
     def local_tile(self, tensor: GmemTensor, tile: tuple[int, int], coord: tuple[object, object]) -> Tile:
@@ -53,6 +55,10 @@ class Context:
     def smem(self, name: str, dtype: DType, shape: tuple[int, int, int], *, swizzle: str = "none") -> SmemTensor:
         """A staged tile (rows, columns, stages) in shared memory; ``swizzle`` in bytes."""
         return self.shared.allocate(name, dtype, shape, swizzle)
+
+    def smem_array(self, name: str, dtype: DType, elements: int, *, over: SmemArray | None = None) -> SmemArray:
+        """Elements in shared memory in the order of a layout; ``over``: a union with the arrays from that one on."""
+        return self.shared.array(name, dtype, elements, over)
 
     def fragment(self, mma: TiledMma, operand: str, *, buffers: int = 1) -> Fragment:
         """Registers for a warp's share of operand "A", "B" (one k step) or "C", ``buffers`` times."""
@@ -162,6 +168,14 @@ class Context:
     def sync_threads(self) -> None:
         self._add(Sync("BAR.SYNC.DEFER_BLOCKING"))
 
+    def mma(self, mnemonic: str, triples: tuple[tuple[int, int, int], ...], widths: tuple[int, int, int]) -> None:
+        """One instruction per (accumulator, a, b) triple of registers, in this order; ``widths`` in registers."""
+        self._add(Mma(mnemonic, triples, widths))
+
+    def code(self, code: Code | list[Line], instance: Instance = ONCE) -> None:
+        """Instructions on registers of the caller's choice: what iterators and output operators are made of."""
+        self._add(code if isinstance(code, Code) else Code(tuple(code)), instance)
+
     def _require(self, atom: CopyAtom | MmaAtom) -> None:
         """Refuse an atom that the GPU does not execute."""
         if atom.name not in self._supported:
@@ -169,4 +183,11 @@ class Context:
             self._supported.add(atom.name)
 
     def _add(self, spec: Spec, instance: Instance = ONCE, *, predicated: bool = False) -> None:
-        self.recorder.add(spec, sys._getframe(2).f_lineno, instance, predicated=predicated)
+        self.recorder.add(spec, self._line(), instance, predicated=predicated)
+
+    def _line(self) -> int:
+        """The line of the kernel that is being recorded, also where it calls helpers from other files."""
+        frame = caller = sys._getframe(3)
+        while caller is not None and caller.f_code.co_filename != self.source_file:
+            caller = caller.f_back  # type: ignore[assignment]
+        return (caller or frame).f_lineno

@@ -14,6 +14,7 @@ from gpusim.arch import GpuSpec
 from gpusim.arch.paths import data_roots
 from gpusim.dsl.backend import FinishedOps, Schedule, finish
 from gpusim.dsl.context import Context
+from gpusim.dsl.launch import CtaPlace
 from gpusim.dsl.lowering import StaticTable, fit_registers, lower_role
 from gpusim.dsl.recorder import Recorder
 from gpusim.dsl.tensors import LINE_BYTES, GmemTensor
@@ -119,11 +120,13 @@ class _Recording:
         self.notes: list[str] = []
 
     def program(self, flops: float, registers: int | None) -> Program:
-        first = self._context((0,) * len(self.tensors))
+        first = self._context((0,) * len(self.tensors), CtaPlace())
         addresses = first.grid.cta_addresses()
-        residues, cta_class = np.unique(addresses % LINE_BYTES, axis=0, return_inverse=True)
-        contexts = [first if not row.any() else self._context(tuple(row.tolist())) for row in residues]
-        classes = tuple(self._class(f"interior{number or ''}", context) for number, context in enumerate(contexts))
+        kinds = np.column_stack([first.grid.cta_places(), addresses % LINE_BYTES])
+        kinds, cta_class = np.unique(kinds, axis=0, return_inverse=True)
+        contexts = [first if not kind.any() else self._context_of(kind.tolist()) for kind in kinds]
+        classes = tuple(self._class(f"{context.grid.place.name}{number or ''}", context)
+                        for number, context in enumerate(contexts))
         return Program(
             name=self.kernel.name, statics=tuple(self.statics.rows), classes=classes,
             launch=self._launch(first, registers), cta_class=cta_class.reshape(-1).astype(np.int32),
@@ -134,8 +137,12 @@ class _Recording:
     def _register_note(self, given: int | None) -> tuple[str, ...]:
         return () if given else (f"registers per thread are estimated ({self.registers}); registers= overrides that",)
 
-    def _context(self, residues: tuple[int, ...]) -> Context:
-        context = Context(self.spec, self.tensors, residues)
+    def _context_of(self, kind: list[int]) -> Context:
+        """``kind``: a row of Grid.cta_places and the residues of the tensors."""
+        return self._context(tuple(kind[3:]), CtaPlace((bool(kind[0]), bool(kind[1])), kind[2]))
+
+    def _context(self, residues: tuple[int, ...], place: CtaPlace) -> Context:
+        context = Context(self.spec, self.tensors, residues, place=place, source_file=self.kernel.file)
         self.kernel.run(context, self.parameters)
         if sum(role.num_warps for role in context.roles) != context.grid.num_warps:
             raise UserError("the roles of a kernel must use all of its warps", place=self.kernel.name,
@@ -151,7 +158,8 @@ class _Recording:
         lowered = lower_role(role.blocks, role.registers, self.statics, threads, self.spec, numbers)
         finished = self._finish(lowered.blocks)
         needed = lowered.registers_needed or finished.register_estimate.registers  # live ranges where no rule speaks
-        self.registers = max(self.registers, fit_registers(needed, threads, self.spec))
+        self.registers = max(self.registers, fit_registers(
+            needed, threads, self.spec, squeezable=lowered.squeezable))
         accesses = build_access_table(role.accesses, role.num_warps)
         return RoleProgram(role.name, role.first_warp, role.num_warps, finished.ops, accesses)
 

@@ -1,5 +1,5 @@
 """Models the launch of a kernel: which tile a CTA works on, in which order CTAs start, where their base pointers are.
-Leaves out SMs (gpusim.engine) and partial tiles, which are refused."""
+Leaves out SMs (gpusim.engine). Partial tiles are for iterators with predicates (gpusim.dsl.iterators)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from gpusim.dsl.tensors import GmemTensor, Tile
 from gpusim.errors import UserError
 
-__all__ = ["BlockCoordinate", "Grid"]
+__all__ = ["BlockCoordinate", "CtaPlace", "Grid"]
 
 ALIGNMENT_BYTES = 256
 """Of a tensor's base address, as cudaMalloc gives it."""
@@ -23,6 +23,20 @@ class BlockCoordinate:
     axis: int
 
 
+@dataclass(frozen=True)
+class CtaPlace:
+    """What CTAs of a class have in common: whether they are the last along m and along n, and their k slice."""
+
+    last: tuple[bool, bool] = (False, False)
+    slice: int = 0
+
+    @property
+    def name(self) -> str:
+        """For reports: interior, edge m, edge mn, slice 2 ..."""
+        edges = "".join(axis for axis, is_last in zip("mn", self.last, strict=True) if is_last)
+        return (f"edge {edges}" if edges else "interior") + (f" slice {self.slice}" if self.slice else "")
+
+
 @dataclass
 class Grid:
     """CTA tiles of a launch and the tensors they cut."""
@@ -32,20 +46,23 @@ class Grid:
     num_warps: int = 0
     raster: str = "m"
     steps: dict[str, tuple[int, int]] = field(default_factory=dict)  # per tensor: bytes per step in m, in n
+    slices: int = 1  # of k, along z
+    place: CtaPlace = CtaPlace()
+    partial: list[bool] = field(default_factory=lambda: [False, False])  # the last tile along m, along n is not whole
 
-    def launch(self, tiles: tuple[int, int], warps: int, raster: str) -> None:
-        if min(tiles) < 1 or warps < 1:
+    def launch(self, tiles: tuple[int, int], warps: int, raster: str, slices: int = 1) -> None:
+        if min(*tiles, slices) < 1 or warps < 1:
             raise UserError("a grid needs at least one CTA tile along m and n, and a CTA a warp",
                             got=f"{tiles[0]} x {tiles[1]} tiles, {warps} warps",
                             suggestion="a problem no smaller than the tile")
         if raster not in ("m", "n"):
             raise UserError("the raster names the axis along which CTAs start first", got=f"'{raster}'",
                             suggestion="'m' or 'n'")
-        self.tiles, self.num_warps, self.raster = tiles, warps, raster
+        self.tiles, self.num_warps, self.raster, self.slices = tiles, warps, raster, slices
 
     @property
     def grid(self) -> tuple[int, int, int]:
-        return (*self.tiles, 1) if self.raster == "m" else (self.tiles[1], self.tiles[0], 1)
+        return (*(self.tiles if self.raster == "m" else self.tiles[::-1]), self.slices)
 
     def local_tile(self, tensor: GmemTensor, tile: tuple[int, int], coord: tuple[object, object]) -> Tile:
         """The CTA's tile(s): modes with a block coordinate are fixed by the CTA, the others remain to be indexed.
@@ -66,9 +83,30 @@ class Grid:
                 modes.append((tensor.shape[mode] // tile[mode], tile[mode] * strides[mode]))
             else:
                 raise UserError("a tile's coordinate is a block coordinate of launch() or None", got=repr(place))
-        if self.steps.setdefault(tensor.name, (steps[0], steps[1])) != (steps[0], steps[1]):
-            raise UserError(f"tensor {tensor.name} may be cut along the grid in one way only", got=coord)
+        self._keep_steps(tensor, (steps[0], steps[1]))
         return Tile(tensor, tensor.dtype, tile, (strides[0], strides[1]), tuple(modes))
+
+    def _keep_steps(self, tensor: GmemTensor, steps: tuple[int, int]) -> None:
+        if self.steps.setdefault(tensor.name, steps) != steps:
+            raise UserError(f"tensor {tensor.name} may be cut along the grid in one way only", got=steps)
+
+    def partial_tile(self, tensor: GmemTensor, tile: tuple[int, int],
+                     coord: tuple[BlockCoordinate | None, BlockCoordinate | None]) -> tuple[int, int]:
+        """Cut a tensor whose last tiles need not be whole: rows and columns there are in a tile of this class; of a
+        mode without block coordinate, all the tensor has."""
+        steps, inside = [0, 0], list(tensor.shape)
+        for mode, place in enumerate(coord):
+            if place is None:
+                continue
+            steps[place.axis] += tile[mode] * tensor.strides[mode] * tensor.dtype.bytes
+            rest = tensor.shape[mode] - (self.tiles[place.axis] - 1) * tile[mode]
+            if not 0 < rest <= tile[mode]:
+                raise UserError(f"tensor {tensor.name} must have as many tiles as the grid along {'mn'[place.axis]}",
+                                got=f"{tensor.shape[mode]} elements, {self.tiles[place.axis]} CTAs of {tile[mode]}")
+            self.partial[place.axis] |= rest < tile[mode]
+            inside[mode] = rest if self.place.last[place.axis] else tile[mode]
+        self._keep_steps(tensor, (steps[0], steps[1]))
+        return inside[0], inside[1]
 
     def _require_extent(self, tensor: GmemTensor, mode: int, tile: tuple[int, int], place: BlockCoordinate) -> None:
         count = tensor.shape[mode] // tile[mode]
@@ -90,9 +128,19 @@ class Grid:
         number = np.arange(x * y * z)
         return np.stack([number % x, number // x % y, number // (x * y)], axis=1).astype(np.int32)
 
+    def cta_coordinates(self) -> np.ndarray:
+        """(C, 3) tile along m, along n, slice of k."""
+        index = self.cta_index().astype(np.int64)
+        return index if self.raster == "m" else index[:, [1, 0, 2]]
+
+    def cta_places(self) -> np.ndarray:
+        """(C, 3) whether a CTA has the partial tile along m, along n (0 or 1); its slice."""
+        coordinates = self.cta_coordinates()
+        last = (coordinates[:, :2] == np.array(self.tiles) - 1) & np.array(self.partial)
+        return np.column_stack([last, coordinates[:, 2]])
+
     def cta_addresses(self) -> np.ndarray:
         """(C, T) byte address of each tensor's tile, not yet rounded to lines."""
-        index = self.cta_index().astype(np.int64)
-        coordinates = index[:, :2] if self.raster == "m" else index[:, 1::-1]
+        coordinates = self.cta_coordinates()[:, :2]
         steps = np.array([self.steps.get(tensor.name, (0, 0)) for tensor in self.tensors], np.int64)
         return np.array(self.addresses(), np.int64) + coordinates @ steps.reshape(-1, 2).T

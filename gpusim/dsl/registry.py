@@ -4,6 +4,7 @@ Leaves out recording them (gpusim.dsl.kernel)."""
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ __all__ = ["ProgramFile", "load_program", "program_names"]
 class ProgramFile:
     """A file of programs/: one kernel, and what it takes to launch it.
 
-    ``problem(**sizes)`` gives the tensors by the kernel's argument names, ``flops(**sizes)`` the useful operations,
+    ``problem(**sizes)`` gives the tensors by the kernel's argument names (and may take parameters of the kernel), ``flops(**sizes)`` the useful operations,
     ``reference(inputs)`` the outputs by NumPy, ``sizes`` the default problem.
     """
 
@@ -40,9 +41,14 @@ class ProgramFile:
     def record(self, spec: GpuSpec, sizes: Mapping[str, int] | None = None, **parameters: Any) -> Program:
         """The Program for a problem size; sizes not given are the file's. Raises UserError as Kernel.record does."""
         chosen = {**self.sizes, **self._known(sizes or {})}
-        tensors = self.problem(**chosen)
+        tensors = self.problem(**chosen, **self._problem_parameters(parameters))
         ordered = [tensors[name] for name in self.kernel.tensor_names]
         return self.kernel.record(spec, *ordered, flops=self.flops(**chosen), **parameters)
+
+    def _problem_parameters(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Parameters of the kernel that problem() takes as well, such as element types and orders."""
+        taken = inspect.signature(self.problem).parameters
+        return {name: given.get(name, default) for name, default in self.kernel.parameters.items() if name in taken}
 
     def _known(self, sizes: Mapping[str, int]) -> Mapping[str, int]:
         for name in sizes:

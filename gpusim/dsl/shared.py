@@ -4,16 +4,18 @@ Leaves out banks (gpusim.memory) and the driver's reservation (gpusim.arch.occup
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from gpusim.cute import Swizzle
 from gpusim.cute.presets import smem_swizzle
 from gpusim.dsl.dtypes import DType
-from gpusim.dsl.tensors import SmemTensor
+from gpusim.dsl.tensors import SmemArray, SmemTensor
 from gpusim.errors import UserError
 
 __all__ = ["SharedMemory"]
 
 NO_SWIZZLE = Swizzle(0, 0, 0)
+Placed = TypeVar("Placed", SmemTensor, SmemArray)
 
 
 @dataclass
@@ -21,7 +23,7 @@ class SharedMemory:
     """Allocations so far, in bytes from the CTA's shared-memory base."""
 
     limit_bytes: int
-    tensors: list[SmemTensor] = field(default_factory=list)
+    tensors: list[SmemTensor | SmemArray] = field(default_factory=list)
 
     @property
     def used_bytes(self) -> int:
@@ -38,9 +40,16 @@ class SharedMemory:
         tensor = SmemTensor(name, dtype, shape, row_bytes + spelled.pad_bytes, spelled.swizzle or NO_SWIZZLE, 0)
         return self._place(tensor)
 
+    def array(self, name: str, dtype: DType, elements: int, over: SmemArray | None) -> SmemArray:
+        """An array in the order a layout gives it; ``over``: it begins where that one does, and takes its place."""
+        base = over.base_address if over else -(-self.used_bytes // SmemArray.period_bytes) * SmemArray.period_bytes
+        return self._keep(SmemArray(name, dtype, elements, base, len(self.tensors)))
+
     def _place(self, tensor: SmemTensor) -> SmemTensor:
         base = -(-self.used_bytes // tensor.period_bytes) * tensor.period_bytes
-        placed = SmemTensor(tensor.name, tensor.dtype, tensor.shape, tensor.row_bytes, tensor.swizzle, base)
+        return self._keep(SmemTensor(tensor.name, tensor.dtype, tensor.shape, tensor.row_bytes, tensor.swizzle, base))
+
+    def _keep(self, placed: Placed) -> Placed:
         self.tensors.append(placed)
         if self.used_bytes > self.limit_bytes:
             parts = " + ".join(f"{t.name} {t.size_bytes}" for t in self.tensors)

@@ -5,7 +5,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-__all__ = ["AsyncCopy", "BasicBlock", "Clear", "Convert", "Instance", "LoadMatrix", "Mma", "Statement", "Store", "Sync"]
+from gpusim.dsl.registers import Group
+
+__all__ = ["AsyncCopy", "BasicBlock", "Clear", "Code", "Convert", "Instance", "Line", "LoadMatrix", "Mma", "Statement",
+           "Store", "Sync"]
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,29 @@ class Sync:
     ends_stage: bool = False  # a commit: what follows belongs to another stage
 
 
-Spec = AsyncCopy | LoadMatrix | Mma | Clear | Convert | Store | Sync
+@dataclass(frozen=True)
+class Line:
+    """One instruction; ``piece``: row of the access table after the instance's first, -1: touches no memory."""
+
+    mnemonic: str
+    dst: Group = (0, 0)
+    sources: tuple[Group, ...] = ()
+    piece: int = -1
+    memory_key: int = -1
+    active: bool = True  # False: guarded by a predicate that is never true
+
+
+@dataclass(frozen=True)
+class Code:
+    """Instructions whose registers the front end has chosen: memory accesses of iterators and their arithmetic.
+
+    Only the lines that touch memory follow the instance's ``active``: addresses are computed in any case.
+    """
+
+    lines: tuple[Line, ...]
+
+
+Spec = AsyncCopy | LoadMatrix | Mma | Clear | Convert | Store | Sync | Code
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from types import EllipsisType
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from gpusim.dsl.dtypes import DType
 from gpusim.dsl.tiled import TiledMma
 from gpusim.errors import UserError
 
-__all__ = ["Fragment", "GmemTensor", "SmemTensor", "Tile", "tensor"]
+__all__ = ["Fragment", "GmemTensor", "SmemArray", "SmemTensor", "Tile", "tensor"]
 
 LINE_BYTES = 128
 """Op offsets are multiples of it; what is left of an address stands in the lane addresses."""
@@ -80,6 +81,22 @@ class SmemTensor:
     def addresses(self, byte_offsets: np.ndarray) -> np.ndarray:
         """Byte addresses from the CTA's shared-memory base of unswizzled byte offsets in the tensor."""
         return self.base_address + np.asarray(self.swizzle(byte_offsets))
+
+
+@dataclass(frozen=True)
+class SmemArray:
+    """Elements in shared memory whose order a layout of gpusim.cute gives; ``number`` among the CTA's tensors."""
+
+    name: str
+    dtype: DType
+    elements: int
+    base_address: int  # from the CTA's shared-memory base
+    number: int
+    period_bytes: ClassVar[int] = LINE_BYTES
+
+    @property
+    def size_bytes(self) -> int:
+        return self.elements * self.dtype.bits // 8
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from numba import njit
 
 from gpusim.arch.instructions import Kind, Pipe
 from gpusim.engine.attribution import record
-from gpusim.engine.image import ACTIVE, VARIABLE
+from gpusim.engine.image import ACTIVE, VARIABLE, WHOLE_LINE
 from gpusim.engine.resources import accept, occupy_lsu, pass_data_stage, pass_tag_stage
 from gpusim.engine.result import EVENT_KINDS
 from gpusim.engine.scoreboards import close_group, ready_time
@@ -17,6 +17,7 @@ from gpusim.engine.state import COUNTERS, GROUPS, NEVER
 __all__ = ["execute"]
 
 NO_BOARD = 7
+ALL_SECTORS = 15
 KINDS = {name: int(member) for name, member in Kind.__members__.items()}
 MMA, LDMATRIX, SHARED_LOAD = KINDS["mma"], KINDS["ldmatrix"], KINDS["shared_load"]
 ASYNC_COPY, COMMIT, GLOBAL_STORE = KINDS["async_copy"], KINDS["commit"], KINDS["global_store"]
@@ -81,6 +82,7 @@ def post(sm, warp, request, base, access, s, w, row, time, token):
     request.first, request.count, request.data_cycles = access.first, access.count, access.data_cycles
     request.is_write, request.asynchronous = row.kind == GLOBAL_STORE, row.kind == ASYNC_COPY
     request.sequence, request.op = sm.sequence, warp.op
+    request.fill = ALL_SECTORS if row.flags & WHOLE_LINE else 0
     sm.sequence += 1
 
 
@@ -106,8 +108,7 @@ def expect(sm, warp, access, row):
 def global_access(sm, part, warp, mach, row, access, time):
     """LDG, STG, LDGSTS: operands, queue, tags; then the memory system decides. Returns when the first tag passes."""
     start = accept(sm, part, mach, row, time)
-    passes = min(access.wavefronts, 2 * access.count) if row.kind == ASYNC_COPY else access.count
-    tags = pass_tag_stage(sm, mach, start + row.operand_cycles, passes)
+    tags = pass_tag_stage(sm, mach, start + row.operand_cycles, access.count)
     occupy_lsu(sm, mach, sm.tag_stage)
     release(warp, row.read_barrier, operands_read(mach, start, row), 0)
     return tags

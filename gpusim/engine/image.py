@@ -18,7 +18,8 @@ IMAGE_OP = np.dtype([
     ("latency", "<u2"), ("stall", "u1"), ("wait_mask", "u1"), ("write_barrier", "u1"), ("read_barrier", "u1"),
     ("kind", "u1"), ("pipe", "u1"), ("flags", "u1"), ("queue", "i1"), ("operand_cycles", "u1"), ("lead_cycles", "u1"),
 ], align=True)
-"""flags: 1 active, 2 the warp's next instruction is elsewhere (a taken branch), 4 yield, 8 variable latency.
+"""flags: 1 active, 2 the warp's next instruction is elsewhere (a taken branch), 4 yield, 8 variable latency,
+16 a miss in L2 brings the whole line.
 queue: 0 for shared-memory instructions, 1 for global ones, -1 for what needs none (predicated off: none).
 operand_cycles: how long its addresses and data take to the load/store unit; lead_cycles: how long until all but the
 last register are there, when a shared access can start."""
@@ -30,7 +31,8 @@ IMAGE_ACCESS = np.dtype([
 """One access of one warp; first and count name rows of the requests, data_cycles what its data take of the data
 stage when they come from memory."""
 
-ACTIVE, TAKEN, YIELD, VARIABLE = 1, 2, 4, 8
+ACTIVE, TAKEN, YIELD, VARIABLE, WHOLE_LINE = 1, 2, 4, 8, 16
+WHOLE_LINE_HINT = "LTC128B"  # PTX: .L2::128B
 ADDRESS_REGISTERS = {Kind.shared_load: 1, Kind.shared_store: 1, Kind.ldmatrix: 1, Kind.stmatrix: 1,
                      Kind.shuffle: 1, Kind.async_copy: 3, Kind.global_load: 2, Kind.global_store: 2, Kind.atomic: 2}
 """A shared address is one register per lane, a global one two, cp.async sends both."""
@@ -61,9 +63,10 @@ class ProgramImage:
 def image_of(program: Program, spec: GpuSpec) -> ProgramImage:
     """Flatten a program for a GPU. Raises UserError for a mnemonic the GPU does not have."""
     table = spec.instruction_table.arrays([static.mnemonic for static in program.statics])
+    hints = np.array([WHOLE_LINE_HINT in static.mnemonic for static in program.statics])
     roles = [role for cta in program.classes for role in cta.roles]
     accesses, requests, access_first = _accesses(roles, spec)
-    ops = [_ops(role, table, first, spec) for role, first in zip(roles, access_first, strict=True)]
+    ops = [_ops(role, table, hints, first, spec) for role, first in zip(roles, access_first, strict=True)]
     ends = np.cumsum([len(part) for part in ops]).astype(np.int64)
     return ProgramImage(
         ops=np.concatenate(ops),
@@ -81,7 +84,9 @@ def image_of(program: Program, spec: GpuSpec) -> ProgramImage:
     )
 
 
-def _ops(role: RoleProgram, table: np.ndarray, access_first: int, spec: GpuSpec) -> np.ndarray:
+def _ops(
+    role: RoleProgram, table: np.ndarray, hints: np.ndarray, access_first: int, spec: GpuSpec
+) -> np.ndarray:
     source, cost = role.ops, table[role.ops["pc"]]
     image = np.zeros(len(source), IMAGE_OP)
     image["queue"] = -1
@@ -93,7 +98,7 @@ def _ops(role: RoleProgram, table: np.ndarray, access_first: int, spec: GpuSpec)
     following = np.append(source["pc"][1:], source["pc"][-1] + 1)
     taken = (cost["kind"] == Kind.branch) & (following != source["pc"] + 1) & (source["active"] > 0)
     image["flags"] = (ACTIVE * (source["active"] > 0) + TAKEN * taken + YIELD * (source["yield_"] > 0)
-                      + VARIABLE * cost["variable_latency"])
+                      + VARIABLE * cost["variable_latency"] + WHOLE_LINE * hints[source["pc"]])
     for queue, kinds in QUEUES.items():
         image["queue"][np.isin(cost["kind"], kinds)] = queue
     image["queue"][source["active"] == 0] = -1

@@ -36,6 +36,7 @@ class Machine(NamedTuple):
     l2_latency_spread: int
     fabric_latency: int
     dram_latency: int
+    dram_latency_tail: int
     slices: int
     partitions: int
     l2_sets: int
@@ -45,7 +46,6 @@ class Machine(NamedTuple):
     sm_write_bytes_per_cycle: float
     dram_channels: int
     dram_read_cycles_per_byte: float
-    dram_fill_bytes: int
     coalescer: int
 
 
@@ -72,6 +72,7 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         l2_latency_spread=spec.l2.hit_latency_spread_cycles,
         fabric_latency=spec.l2.fabric_latency_cycles,
         dram_latency=spec.dram.latency_cycles,
+        dram_latency_tail=spec.dram.latency_tail_cycles,
         slices=spec.l2.slices,
         partitions=spec.l2.partitions,
         l2_sets=max(1, lines // (spec.l2.slices * spec.l2.ways)),
@@ -81,7 +82,6 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         sm_write_bytes_per_cycle=spec.noc.sm_write_bytes_per_cycle,
         dram_channels=spec.dram.channels,
         dram_read_cycles_per_byte=spec.dram.channels / spec.dram.read_bytes_per_cycle,
-        dram_fill_bytes=spec.dram.fill_bytes,
         coalescer=int(spec.noc.request_coalescer),
     )
 

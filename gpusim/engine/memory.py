@@ -120,12 +120,17 @@ def slice_wait(mem, mach, k, now, sectors):
 
 
 @njit(cache=True, nogil=True)
-def dram_wait(mem, mach, k, now, nbytes):
-    """Cycles a miss adds to what a hit takes."""
+def dram_wait(mem, mach, k, h, now, nbytes):
+    """Cycles a miss adds to what a hit takes.
+
+    The answers of a channel scatter with banks, refresh and the controller's order; a hash of the line stands for all
+    of it: a least latency and an exponential tail whose mean together is the latency of a lone miss.
+    """
     mem.total[0].counters[DRAM_READ] += nbytes
     channel = k * mach.dram_channels // mach.slices
     queue = wait(mem.channel_free, channel, now, nbytes * mach.dram_read_cycles_per_byte)
-    return queue + mach.dram_latency - mach.l2_latency
+    scatter = -np.log((pick(mix(h), 10, 1 << 20) + 1) / (1 << 20)) - 1.0
+    return queue + mach.dram_latency - mach.l2_latency + mach.dram_latency_tail * scatter
 
 
 @njit(cache=True, nogil=True)
@@ -138,32 +143,31 @@ def missing_sectors(total, way, mask):
 
 
 @njit(cache=True, nogil=True)
-def read_home(mem, mach, k, x, line, mask, now, arrival):
+def read_home(mem, mach, k, x, h, line, mask, fill, now, arrival):
     """Read sectors at the slice that owns the line, reached at ``arrival``; returns when they leave it."""
     way = touch(mem, mach, k, x, line)
     missing = missing_sectors(mem.total[0], way, mask)
     taken = slice_wait(mem, mach, k, now, bits(mask))
     if missing:
-        if mach.dram_fill_bytes > 32:
-            missing = 15 & ~way.valid
-        way.ready = max(way.ready, arrival + dram_wait(mem, mach, k, now, 32.0 * bits(missing)))
+        missing |= fill & ~way.valid
+        way.ready = max(way.ready, arrival + dram_wait(mem, mach, k, h, now, 32.0 * bits(missing)))
         way.valid |= missing
     return max(arrival + taken, way.ready)
 
 
 @njit(cache=True, nogil=True)
-def read_near(mem, mach, partition, h, line, mask, now, arrival):
+def read_near(mem, mach, partition, h, line, mask, fill, now, arrival):
     """Read sectors in the SM's own partition; what it lacks and does not own comes over the fabric and stays."""
     home, k, x = owner(mach, h)
     if home == partition:
-        return read_home(mem, mach, k, x, line, mask, now, arrival)
+        return read_home(mem, mach, k, x, h, line, mask, fill, now, arrival)
     near = k + (partition - home) * (mach.slices // mach.partitions)
     way = touch(mem, mach, near, x, line)
     missing = missing_sectors(mem.total[0], way, mask)
     taken = slice_wait(mem, mach, near, now, bits(mask))
     if missing:
         mem.total[0].counters[FABRIC] += bits(missing)
-        there = read_home(mem, mach, k, x, line, missing, now, arrival + mach.fabric_latency / 2)
+        there = read_home(mem, mach, k, x, h, line, missing, fill, now, arrival + mach.fabric_latency / 2)
         way.ready = max(way.ready, there + mach.fabric_latency / 2)
         way.valid |= missing
     return max(arrival + taken, way.ready)
@@ -178,7 +182,7 @@ def way_length(mach, sm, h):
 
 
 @njit(cache=True, nogil=True)
-def read_line(mem, mach, port, sm, line, mask, now):
+def read_line(mem, mach, port, sm, line, mask, fill, now):
     """One line's sectors for one SM; returns when they are in the SM."""
     h, total = mix(line), mem.total[0]
     length = mach.l2_latency + way_length(mach, sm, h)
@@ -187,7 +191,7 @@ def read_line(mem, mach, port, sm, line, mask, now):
     if mach.coalescer and shared.line == line and shared.time > arrival and shared.sectors & mask == mask:
         total.counters[COALESCED] += bits(mask)
     else:
-        shared.time = read_near(mem, mach, port.partition, h, line, mask, now, arrival)
+        shared.time = read_near(mem, mach, port.partition, h, line, mask, fill, now, arrival)
         shared.line, shared.sectors = line, mask
     total.counters[TO_SMS] += bits(mask)
     port.read_free = max(port.read_free, now) + bits(mask) * 32 / mach.sm_read_bytes_per_cycle
@@ -229,7 +233,7 @@ def serve(mem, machine, requests, order, lines, done):
             if request.is_write:
                 write_line(mem, mach, port, line, mask, time)
             else:
-                last = max(last, read_line(mem, mach, port, request.sm, line, mask, time))
+                last = max(last, read_line(mem, mach, port, request.sm, line, mask, request.fill, time))
         if not request.is_write:
             row = done[count]
             row["time"] = max(int(np.ceil(last)), request.time + mach.lookahead)

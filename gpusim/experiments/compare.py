@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import pandas as pd
 
@@ -14,7 +15,12 @@ from gpusim.experiments.batch import Job, JobResult, run_jobs
 from gpusim.experiments.config import load_plan
 from gpusim.report.summary import Summary
 
-__all__ = ["Comparison", "Variant", "compare", "parse_over"]
+__all__ = ["COLUMNS", "Comparison", "Variant", "compare", "headline", "parse_over"]
+
+COLUMNS = (
+    "bank_conflicts", "wavefronts", "cycles", "tflops", "shared_bytes", "registers", "blocks_per_sm",
+    "achieved_occupancy_pct", "limiter", "dominant_stall",
+)
 
 
 @dataclass(frozen=True)
@@ -26,6 +32,11 @@ class Variant:
     failure: str = ""
 
     @property
+    def cycles(self) -> int:
+        """0 without a summary."""
+        return int(self.summary["cycles"]) if self.summary else 0
+
+    @property
     def label(self) -> str:
         """``64B`` where one key varies, ``swizzle=64B num_stages=3`` where several do."""
         if len(self.values) == 1:
@@ -35,26 +46,30 @@ class Variant:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Variants in the order of the keys given."""
+    """Variants in the order of the keys given. ``figure_stem``: where a figure goes that was given no place."""
 
     name: str
     variants: tuple[Variant, ...]
+    figure_stem: Path
 
     @property
     def simulated(self) -> list[Variant]:
         return [variant for variant in self.variants if variant.summary is not None]
 
     def table(self) -> pd.DataFrame:
-        """One row per simulated variant."""
-        return pd.DataFrame([variant.values | _row(variant.summary) for variant in self.simulated if variant.summary])
+        """One row per variant, in their order; a column ``not_simulated`` says why, where a variant has no numbers."""
+        rows = [_numbers(variant) for variant in self.variants]
+        complete = len(self.simulated) == len(self.variants)
+        reasons = [{} if complete else {"not_simulated": variant.failure or None} for variant in self.variants]
+        return pd.DataFrame([row | reason for row, reason in zip(rows, reasons, strict=True)], dtype=object)
 
     def verdict(self) -> str:
         """``64B is 1.62x faster than none``: the fastest variant against the slowest."""
-        ranked = sorted(self.simulated, key=_cycles)
+        ranked = sorted(self.simulated, key=lambda variant: variant.cycles)
         if len(ranked) < 2:
             return ""
         fastest, slowest = ranked[0], ranked[-1]
-        ratio = _cycles(slowest) / _cycles(fastest)
+        ratio = slowest.cycles / fastest.cycles
         return f"{fastest.label} is {ratio:.2f}x faster than {slowest.label}"
 
 
@@ -67,10 +82,10 @@ def compare(
     Variants that the kernel or the hardware refuses keep the reason. Raises UserError for an unknown key,
     SimulatedFailure when no variant could be simulated.
     """
-    axes = dict(parse_over(text) for text in over)
+    axes = _axes(over)
     combinations = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
     jobs = [Job(target, (*settings, *(f"{key}={value}" for key, value in values.items()))) for values in combinations]
-    name = load_plan(target, jobs[0].settings).name
+    plan = load_plan(target, jobs[0].settings)
     results: list[JobResult] = []
     for result in run_jobs(jobs, processes=processes):
         results.append(result)
@@ -80,7 +95,7 @@ def compare(
     variants = tuple(Variant(combinations[done.index], done.summary, done.failure) for done in results)
     if not any(variant.summary for variant in variants):
         raise SimulatedFailure("\n".join(f"{variant.label}: {variant.failure}" for variant in variants))
-    return Comparison(name, variants)
+    return Comparison(plan.name, variants, Path(plan.config.output) / f"compare-{plan.name}-{'-'.join(axes)}")
 
 
 def parse_over(text: str) -> tuple[str, list[str]]:
@@ -91,6 +106,13 @@ def parse_over(text: str) -> tuple[str, list[str]]:
         raise UserError("a comparison is KEY=VALUE,VALUE...", place="--over", got=f"'{text}'",
                         suggestion="for example --over swizzle=none,64B")
     return key.strip(), values
+
+
+def _axes(over: Sequence[str]) -> dict[str, list[str]]:
+    axes: dict[str, list[str]] = {}
+    for key, values in map(parse_over, over):
+        axes.setdefault(key, []).extend(values)
+    return axes
 
 
 def _split(text: str) -> list[str]:
@@ -104,22 +126,20 @@ def _split(text: str) -> list[str]:
     return parts
 
 
-def _cycles(variant: Variant) -> int:
-    return variant.summary["cycles"] if variant.summary else 0
+def _numbers(variant: Variant) -> dict[str, object]:
+    if variant.summary is None:
+        return {**variant.values, **dict.fromkeys(COLUMNS)}
+    return {**variant.values, **headline(variant.summary)}
 
 
-def _row(summary: Summary) -> dict[str, object]:
+def headline(summary: Summary) -> dict[str, object]:
+    """The numbers by which variants of a kernel are compared, under the names of ``COLUMNS``."""
     conflicts = [summary[f"bank_conflicts_{kind}"] or 0.0 for kind in ("load", "store", "ldgsts")]
     wavefronts = [summary[f"shared_wavefronts_{kind}"] or 0.0 for kind in ("load", "store", "ldgsts")]
-    return {
-        "bank_conflicts": sum(conflicts),
-        "wavefronts": sum(wavefronts),
-        "cycles": summary["cycles"],
-        "tflops": round(summary["tflops"], 2),
-        "shared_bytes": summary["occupancy"]["shared_bytes"],
-        "registers": summary["occupancy"]["registers_per_thread"],
-        "blocks_per_sm": summary["blocks_per_sm"],
-        "achieved_occupancy_pct": round(summary["achieved_occupancy_pct"], 2),
-        "limiter": summary["occupancy"]["limiter"],
-        "dominant_stall": summary["dominant_stall"],
-    }
+    occupancy = summary["occupancy"]
+    numbers = (
+        sum(conflicts), sum(wavefronts), summary["cycles"], round(summary["tflops"], 2), occupancy["shared_bytes"],
+        occupancy["registers_per_thread"], summary["blocks_per_sm"], round(summary["achieved_occupancy_pct"], 2),
+        occupancy["limiter"], summary["dominant_stall"],
+    )
+    return dict(zip(COLUMNS, numbers, strict=True))

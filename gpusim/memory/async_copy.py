@@ -11,10 +11,11 @@ from gpusim.memory.l1_tags import tag_passes
 from gpusim.memory.operations import ASYNC_OPERATIONS, LANES, ROW_BYTES, check_addresses
 from gpusim.memory.shared import SharedCost, lane_bits, phase_ways
 
-__all__ = ["async_cost", "async_width_bytes"]
+__all__ = ["BYPASS_OPERATION", "async_cost", "async_width_bytes", "bypass_pieces"]
 
 CHUNK_BYTES = 16
 BYPASS_BYTES = 16
+BYPASS_OPERATION = "CPA16"
 """Copies of 16 bytes (cp.async.cg) bypass L1; 4 and 8 bytes (.ca) go through it."""
 NUM_BASES = 32
 LINES_BETWEEN_BASES = 8
@@ -168,13 +169,39 @@ def _count_bypass(shared: np.ndarray, source: np.ndarray, mask: np.ndarray) -> n
     return wavefronts
 
 
+def bypass_pieces(shared_addresses: np.ndarray, global_offsets: np.ndarray, lane_mask: np.ndarray) -> np.ndarray:
+    """Kind of piece that each lane of N 16-byte copies brings: (N, 32), 0 lower or 1 upper half of a sector, 2 whole.
+
+    A line is asked for once per kind: ``l1tex__m_xbar2l1tex_read_sectors`` of a padded tile, whose odd rows split every
+    sector, is 1.5 times the sectors it needs (measured on the H200, 128x128x32 tiles padded by 16 bytes).
+    """
+    shared = np.ascontiguousarray(shared_addresses, dtype=np.int64).reshape(-1, LANES)
+    offsets = np.ascontiguousarray(global_offsets, dtype=np.int64).reshape(-1, LANES)
+    mask = np.ascontiguousarray(lane_mask, dtype=np.uint32).reshape(-1)
+    return _pieces(shared // CHUNK_BYTES, offsets // CHUNK_BYTES, mask)
+
+
+@njit(cache=True)
+def _pieces(shared: np.ndarray, source: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    kinds = np.zeros(shared.shape, np.int64)
+    for i in range(shared.shape[0]):
+        for lane in range(LANES):
+            kinds[i, lane] = _piece(shared[i], source[i], mask[i], lane)
+    return kinds
+
+
+@njit(cache=True)
+def _piece(shared: np.ndarray, source: np.ndarray, mask: int, lane: int) -> int:
+    for other in range(LANES):
+        if (mask >> other) & 1 and source[other] == source[lane] ^ 1 and shared[other] == shared[lane] ^ 1:
+            return 2
+    return source[lane] % 2
+
+
 @njit(cache=True)
 def _bypass_key(shared: np.ndarray, source: np.ndarray, mask: int, lane: int) -> int:
     """One number for (global line, shared row, kind of piece, exchange)."""
-    kind = source[lane] % 2
-    for other in range(LANES):
-        if (mask >> other) & 1 and source[other] == source[lane] ^ 1 and shared[other] == shared[lane] ^ 1:
-            kind = 2
+    kind = _piece(shared, source, mask, lane)
     chunks = ROW_BYTES // CHUNK_BYTES
     exchange = (source[lane] ^ shared[lane]) % 4
     return ((source[lane] // chunks << 24) + shared[lane] // chunks) * 16 + kind * 4 + exchange

@@ -15,6 +15,7 @@ __all__ = ["LINE", "SectorStatistics", "WarpLines", "sectors_per_request", "warp
 LINE_BYTES = 128
 SECTOR_BYTES = 32
 MAX_BYTES_PER_LANE = 255
+KINDS = 4  # more than there are kinds of pieces
 MAX_LINES = LANES * (2 + MAX_BYTES_PER_LANE // LINE_BYTES)
 
 LINE = np.dtype([("line_offset", "<i8"), ("sector_mask", "u1")])
@@ -47,23 +48,29 @@ class SectorStatistics:
         return self.ideal_sectors / self.sectors if self.sectors else 1.0
 
 
-def warp_lines(offsets: np.ndarray, bytes_per_lane: int, lane_mask: np.ndarray) -> WarpLines:
+def warp_lines(
+    offsets: np.ndarray, bytes_per_lane: int, lane_mask: np.ndarray, pieces: np.ndarray | None = None
+) -> WarpLines:
     """Distinct 128-byte lines of N warp accesses, in order of the first lane that touches them.
 
     Args:
         offsets: (N, 32) byte offsets; they need no alignment, so a lane may straddle sectors and lines.
         bytes_per_lane: 1..255; more than 16 are rows of a bulk copy.
         lane_mask: (N,) lanes that take part.
+        pieces: (N, 32) kind of piece each lane copies (`gpusim.memory.async_copy.bypass_pieces`); a line is asked for
+            once per kind. Default: one kind.
     """
     if not 1 <= bytes_per_lane <= MAX_BYTES_PER_LANE:
         raise ValueError(f"bytes_per_lane must be 1..{MAX_BYTES_PER_LANE}, got {bytes_per_lane}")
     offsets = np.ascontiguousarray(offsets, dtype=np.int64).reshape(-1, LANES)
     mask = np.ascontiguousarray(lane_mask, dtype=np.uint32).reshape(-1)
-    count = _count_lines(offsets, bytes_per_lane, mask)
+    kinds = np.zeros(offsets.shape, np.int64) if pieces is None else np.ascontiguousarray(pieces, dtype=np.int64)
+    count = _count_lines(offsets, kinds, bytes_per_lane, mask)
     first = np.zeros(len(count), np.int32)
     np.cumsum(count[:-1], out=first[1:])
     requests = np.zeros(int(count.sum()), LINE)
-    requests["line_offset"], requests["sector_mask"] = _list_lines(offsets, bytes_per_lane, mask, len(requests))
+    requests["line_offset"], requests["sector_mask"] = _list_lines(
+        offsets, kinds, bytes_per_lane, mask, len(requests))
     return WarpLines(first, count, requests)
 
 
@@ -80,13 +87,16 @@ def sectors_per_request(lines: WarpLines, bytes_per_lane: int, lane_mask: np.nda
 
 
 @njit(cache=True)
-def _lines_of_access(offsets: np.ndarray, width: int, mask: int, lines: np.ndarray, sectors: np.ndarray) -> int:
+def _lines_of_access(
+    offsets: np.ndarray, kinds: np.ndarray, width: int, mask: int, lines: np.ndarray, sectors: np.ndarray
+) -> int:
+    # A key is line * KINDS + kind of piece.
     used = 0
     for lane in range(LANES):
         if (mask >> lane) & 1:
             last = (offsets[lane] + width - 1) // SECTOR_BYTES
             for sector in range(offsets[lane] // SECTOR_BYTES, last + 1):
-                line = sector // (LINE_BYTES // SECTOR_BYTES)
+                line = sector // (LINE_BYTES // SECTOR_BYTES) * KINDS + kinds[lane]
                 slot = 0
                 while slot < used and lines[slot] != line:
                     slot += 1
@@ -98,22 +108,24 @@ def _lines_of_access(offsets: np.ndarray, width: int, mask: int, lines: np.ndarr
 
 
 @njit(cache=True)
-def _count_lines(offsets: np.ndarray, width: int, mask: np.ndarray) -> np.ndarray:
+def _count_lines(offsets: np.ndarray, kinds: np.ndarray, width: int, mask: np.ndarray) -> np.ndarray:
     lines, sectors = np.empty(MAX_LINES, np.int64), np.empty(MAX_LINES, np.uint8)
     count = np.zeros(offsets.shape[0], np.int32)
     for i in range(offsets.shape[0]):
-        count[i] = _lines_of_access(offsets[i], width, mask[i], lines, sectors)
+        count[i] = _lines_of_access(offsets[i], kinds[i], width, mask[i], lines, sectors)
     return count
 
 
 @njit(cache=True)
-def _list_lines(offsets: np.ndarray, width: int, mask: np.ndarray, total: int) -> tuple[np.ndarray, np.ndarray]:
+def _list_lines(
+    offsets: np.ndarray, kinds: np.ndarray, width: int, mask: np.ndarray, total: int
+) -> tuple[np.ndarray, np.ndarray]:
     lines, sectors = np.empty(MAX_LINES, np.int64), np.empty(MAX_LINES, np.uint8)
     all_lines, all_sectors = np.empty(total, np.int64), np.empty(total, np.uint8)
     at = 0
     for i in range(offsets.shape[0]):
-        used = _lines_of_access(offsets[i], width, mask[i], lines, sectors)
+        used = _lines_of_access(offsets[i], kinds[i], width, mask[i], lines, sectors)
         for slot in range(used):
-            all_lines[at], all_sectors[at] = lines[slot] * LINE_BYTES, sectors[slot]
+            all_lines[at], all_sectors[at] = lines[slot] // KINDS * LINE_BYTES, sectors[slot]
             at += 1
     return all_lines, all_sectors

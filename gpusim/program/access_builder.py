@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from gpusim.memory.async_copy import async_cost
+from gpusim.memory.async_copy import BYPASS_OPERATION, async_cost, bypass_pieces
 from gpusim.memory.operations import ASYNC_OPERATIONS
 from gpusim.memory.sectors import warp_lines
 from gpusim.memory.shared import SharedCost, shared_cost
@@ -18,7 +18,7 @@ from gpusim.program.access import REQUEST, AccessTable
 __all__ = ["Access", "build_access_table"]
 
 LANES = 32
-Key = TypeVar("Key", str, int)
+Key = TypeVar("Key", str, tuple[int, bool])
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def build_access_table(entries: Sequence[Access], num_warps: int | None = None) 
     lane_mask = _masks([entry.lane_mask for entry in entries], warps)
     zfill_mask = _masks([entry.zfill_mask for entry in entries], warps)
     wavefronts, ideal, conflicts = _shared_side(entries, shared, offsets, lane_mask)
-    first, count, requests = _global_side(entries, offsets, lane_mask & ~zfill_mask)
+    first, count, requests = _global_side(entries, shared, offsets, lane_mask & ~zfill_mask)
     return AccessTable(
         operation=tuple(entry.operation for entry in entries),
         tensor=np.array([entry.tensor for entry in entries], np.int8),
@@ -111,18 +111,27 @@ def _cost(operation: str, shared: np.ndarray, offsets: np.ndarray, lane_mask: np
 
 
 def _global_side(
-    entries: Sequence[Access], offsets: np.ndarray, lane_mask: np.ndarray
+    entries: Sequence[Access], shared: np.ndarray, offsets: np.ndarray, lane_mask: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     first, count = np.zeros(lane_mask.shape, np.int32), np.zeros(lane_mask.shape, np.int32)
     requests = [np.zeros(0, REQUEST)]
     total = 0
-    for width, rows in _rows_by([e.bytes_per_lane if e.global_offset is not None else None for e in entries]):
-        lines = warp_lines(offsets[rows].reshape(-1, LANES), width, lane_mask[rows].reshape(-1))
+    for (width, splits), rows in _rows_by([_global_key(entry) for entry in entries]):
+        lanes = offsets[rows].reshape(-1, LANES)
+        mask = lane_mask[rows].reshape(-1)
+        pieces = bypass_pieces(shared[rows], lanes, mask) if splits else None
+        lines = warp_lines(lanes, width, mask, pieces)
         first[rows] = lines.first.reshape(len(rows), -1) + total
         count[rows] = lines.count.reshape(len(rows), -1)
         requests.append(lines.requests)
         total += len(lines.requests)
     return first, count, np.concatenate(requests)
+
+
+def _global_key(entry: Access) -> tuple[int, bool] | None:
+    """(bytes per lane, whether lines are asked for piece by piece)."""
+    bypasses = entry.operation == BYPASS_OPERATION and entry.shared_address is not None
+    return (entry.bytes_per_lane, bypasses) if entry.global_offset is not None else None
 
 
 def _rows_by(keys: Sequence[Key | None]) -> list[tuple[Key, np.ndarray]]:

@@ -25,10 +25,11 @@ PROLOGUE, EPILOGUE = "prologue", "epilogue"
 @dataclass(frozen=True)
 class LoweredRole:
     """``blocks`` of virtual-register code in execution order, loops as repeated blocks, ending with EXIT; and the most
-    registers per thread that a loop's plan asks for."""
+    registers per thread that a loop's plan asks for, which ptxas may squeeze."""
 
     blocks: list[Block]
     registers_needed: int
+    squeezable: bool
 
 
 @dataclass
@@ -78,4 +79,6 @@ def lower_role(blocks: Sequence[BasicBlock], registers: Registers, statics: Stat
     """The code of a role that belongs to a CTA of ``threads`` threads; ``tensors`` numbers the shared ones."""
     lowering = RoleLowering(registers, statics, threads, spec, tensors)
     code = list(lowering.lower(blocks))
-    return LoweredRole(code, max((loop.plan.registers_needed for loop in lowering.loops.values()), default=0))
+    plans = [loop.plan for loop in lowering.loops.values()]
+    needed = max((plan.registers_needed for plan in plans), default=0)
+    return LoweredRole(code, needed, all(plan.squeezable for plan in plans))

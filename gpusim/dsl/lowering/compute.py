@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from gpusim.dsl.lowering.emitter import Emitter
 from gpusim.dsl.registers import Group
-from gpusim.dsl.statements import Clear, Convert, Mma, Store, Sync
+from gpusim.dsl.statements import Clear, Code, Convert, Mma, Store, Sync
 
 __all__ = ["emit_simple"]
 
 
-def emit_simple(emit: Emitter, spec: Mma | Clear | Convert | Store | Sync) -> None:
+def emit_simple(emit: Emitter, spec: Mma | Clear | Convert | Store | Sync | Code) -> None:
     """Statements that mean the same inside a loop and outside."""
     if isinstance(spec, Mma):
         emit_mma(emit, spec)
@@ -20,6 +20,8 @@ def emit_simple(emit: Emitter, spec: Mma | Clear | Convert | Store | Sync) -> No
         emit_convert(emit, spec)
     elif isinstance(spec, Store):
         emit_store(emit, spec)
+    elif isinstance(spec, Code):
+        emit_code(emit, spec)
     else:
         emit.op(spec.mnemonic, operand=True)
 
@@ -44,6 +46,12 @@ def emit_convert(emit: Emitter, convert: Convert) -> None:
     """``F2FP d, high, low``: the first source becomes the high half."""
     for destination, low in convert.pairs:
         emit.op(convert.mnemonic, (low + 1, 1), (low, 1), dst=(destination, 1))
+
+
+def emit_code(emit: Emitter, code: Code) -> None:
+    for line in code.lines:
+        emit.op(line.mnemonic, *line.sources, dst=line.dst, piece=line.piece, memory_key=line.memory_key,
+                active=line.active)
 
 
 EPILOGUE_OPS = ("SHF.R.S32.HI", "LOP3.LUT", "LEA.HI", "SHF.R.S32.HI", "IMAD.SHL.U32", "LOP3.LUT", "LEA.HI", "IMAD.IADD",

@@ -41,12 +41,15 @@ from dataclasses import dataclass
 
 from gpusim.arch import GpuSpec
 from gpusim.arch.occupancy import occupancy
-from gpusim.dsl.statements import AsyncCopy, BasicBlock, LoadMatrix, Mma, Spec
+from gpusim.dsl.statements import AsyncCopy, BasicBlock, Code, LoadMatrix, Mma, Spec
 
 __all__ = ["AddressPlan", "fit_registers", "plan_addresses"]
 
 SCRATCH_REGISTERS = 16
 """Counters, lane constants and temporaries of a main loop beside what is counted one by one."""
+ITERATOR_SCRATCH, ITERATOR_PIECE = 22, 1.75
+"""The same for a loop over CUTLASS's iterators, and per piece; with fragments and registers that hold a tile between
+global and shared memory within 6 of what ptxas reports for the TensorOp and SIMT kernels of main_loops.md."""
 CTAS_AIMED_AT = 2
 """Per SM: pointers stay in registers only where so many CTAs still fit."""
 MOST_OWN_POINTERS = 5
@@ -59,11 +62,13 @@ SQUEEZE = 0.08
 class AddressPlan:
     """``resident``: the global pointers of a loop's copies stay in registers and are advanced; ``registers_needed`` per
     thread for that, which is also the best estimate of what the compiled loop takes. ``shares_offset``: of the resident
-    pointers only the first tensor's are advanced, the others have one uniform offset in common."""
+    pointers only the first tensor's are advanced, the others have one uniform offset in common; ``squeezable``: there
+    are addresses that a compiler could compute again to save registers."""
 
     resident: bool
     registers_needed: int
     shares_offset: bool
+    squeezable: bool = True
 
 
 def plan_addresses(body: BasicBlock, threads: int, spec: GpuSpec) -> AddressPlan:
@@ -74,6 +79,8 @@ def plan_addresses(body: BasicBlock, threads: int, spec: GpuSpec) -> AddressPlan
     for 58 of the 60 kernels in gemm.cu, and the number of CTAs per SM that follows is right for all of them.
     """
     specs = [statement.spec for statement in body.statements]
+    if any(isinstance(spec, Code) for spec in specs):
+        return AddressPlan(True, _iterator_registers(specs), False, squeezable=False)
     copies = [spec for spec in specs if isinstance(spec, AsyncCopy)]
     places = {(copy.coordinates, copy.stage_bytes): copy.count for copy in copies}
     own = sum(len(spec.registers) for spec in specs if isinstance(spec, LoadMatrix) and spec.xor == "shifted")
@@ -82,6 +89,14 @@ def plan_addresses(body: BasicBlock, threads: int, spec: GpuSpec) -> AddressPlan
     needed = _fragment_registers(specs) + addresses + SCRATCH_REGISTERS
     resident = needed <= _registers_for(CTAS_AIMED_AT, threads, spec)
     return AddressPlan(resident, needed, resident and pieces > MOST_OWN_POINTERS)
+
+
+def _iterator_registers(specs: Sequence[Spec]) -> int:
+    """Registers of a loop over iterators."""
+    lines = [line for spec in specs if isinstance(spec, Code) for line in spec.lines]
+    pieces = sum(line.mnemonic.startswith("LDG") for line in lines)
+    staged = sum(line.dst[1] for line in lines if line.mnemonic.startswith("LDG."))
+    return _fragment_registers(specs) + staged + ITERATOR_SCRATCH + round(ITERATOR_PIECE * pieces)
 
 
 def _fragment_registers(specs: Sequence[Spec]) -> int:
@@ -103,9 +118,11 @@ def _registers_for(ctas: int, threads: int, spec: GpuSpec) -> int:
     return next((step for step in steps if _ctas(step, threads, spec) >= ctas), 0)
 
 
-def fit_registers(needed: int, threads: int, spec: GpuSpec) -> int:
+def fit_registers(needed: int, threads: int, spec: GpuSpec, *, squeezable: bool = True) -> int:
     """Registers per thread of a launch whose code needs ``needed``: at most what one CTA can have, and fewer where
     SQUEEZE buys another CTA."""
     needed = min(needed + needed % 2, _registers_for(1, threads, spec))
+    if not squeezable:
+        return needed
     next_step = _registers_for(_ctas(needed, threads, spec) + 1, threads, spec)
     return next_step if needed <= next_step * (1 + SQUEEZE) else needed

@@ -1,0 +1,183 @@
+"""Models one operand of a CUTLASS 2.x tensor-core main loop: thread map, XOR layout, iterators, warp fragments.
+Leaves out when each of them runs, which is the pipeline's business."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+import gpusim as gs
+from gpusim.cute.cutlass2 import PitchLinearThreadMap, TensorOpMultiplicand, congruous_crosswise, warp_raked
+from gpusim.dsl import Context, Fragment, GmemTensor, SmemArray
+from gpusim.dsl.iterators import GlobalIterator, KRange, Pieces, SharedAccess
+from gpusim.dsl.launch import BlockCoordinate
+from gpusim.dsl.lowering.copies import write_key
+from gpusim.dsl.lowering.iterators import stage_step
+from gpusim.dsl.lowering.loads import read_key
+from gpusim.dsl.partition import ldmatrix_matrices
+from gpusim.dsl.registers import Group
+from gpusim.dsl.statements import Code, Instance, Line
+from gpusim.dsl.tiled import LANES, TiledMma, ldmatrix_origins
+
+__all__ = ["TensorOpOperand"]
+
+VECTOR_BITS = 128
+POINTERS = 2  # addresses in shared memory that a thread keeps for its stores
+
+
+@dataclass(eq=False)
+class TensorOpOperand:
+    """Operand "A" (rows = M) or "B" (rows = N) with ``stages`` tiles of ``tile`` = (rows, k) in shared memory.
+
+    K-major operands are crosswise and read by ldmatrix, the others congruous and read by ldmatrix.trans. Raises
+    UserError for a transposed operand of other than 16 bits, for tiles that a thread map does not divide.
+    """
+
+    ctx: Context
+    name: str
+    tensor: GmemTensor
+    coord: BlockCoordinate
+    mma: TiledMma
+    tile: tuple[int, int]
+    stages: int
+    k: KRange
+    array: SmemArray = field(init=False)
+    source: GlobalIterator = field(init=False)
+    stored: np.ndarray = field(init=False)  # (pieces, threads) byte addresses in a stage
+    write_stage: Group = field(init=False)
+    read_stage: Group = field(init=False)
+    _addresses: list[Group] = field(init=False)  # where this thread stores
+    _lanes: dict[int, Group] = field(default_factory=dict)  # where this lane's ldmatrix rows begin, per k step
+    _loads: dict[tuple[int, ...], Code] = field(default_factory=dict)
+    _reads: dict[int, SharedAccess] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        registers = self.ctx.recorder.registers
+        self.array = self.ctx.smem_array(f"s{self.name}", self.tensor.dtype, self.tile[0] * self.tile[1] * self.stages)
+        thread_map = self._thread_map()
+        self.stored = self._layout_bytes(*self._thread_places(thread_map))
+        self.source = GlobalIterator(self.ctx, self.tensor, self.tile, (self.coord, None), self._pieces(thread_map),
+                                     self.k)
+        self.write_stage, self.read_stage = registers.uniform(), registers.uniform()
+        self._addresses = [registers.vector() for _ in range(min(POINTERS, len(self.stored)))]
+        self._lanes = {step: registers.vector() for step in range(self.k_steps)}
+
+    # layout
+
+    @property
+    def bits(self) -> int:
+        return self.tensor.dtype.bits
+
+    @property
+    def k_major(self) -> bool:
+        return self.tensor.strides[1] == 1
+
+    @property
+    def k_steps(self) -> int:
+        """Warp MMAs of a tile along k."""
+        return self.tile[1] // self.mma.atom.shape_mnk[2]
+
+    @property
+    def layout(self) -> TensorOpMultiplicand:
+        """Crosswise: the tiles of all stages side by side along k. Congruous: one below the other."""
+        rows, k = self.tile
+        if self.k_major:
+            return TensorOpMultiplicand(self.bits, k, k * self.stages)
+        if self.bits != 16:
+            raise gs.UserError("ldmatrix.trans moves 16-bit elements, so other operands must be K-major",
+                               place=self.tensor.name, got=self.tensor.dtype, suggestion="layouts tn")
+        return TensorOpMultiplicand(self.bits, congruous_crosswise(self.bits, rows), rows)
+
+    @property
+    def stage_bytes(self) -> int:
+        """Distance of two stages in shared memory."""
+        return self.tile[1] * (1 if self.k_major else self.tile[0]) * self._line_factor * self.bits // 8
+
+    @property
+    def _line_factor(self) -> int:
+        return self.layout.factor if self.k_major else 1
+
+    def _layout_bytes(self, rows: np.ndarray, k: np.ndarray) -> np.ndarray:
+        contiguous, strided = (k, rows) if self.k_major else (rows, k)
+        return self.layout(contiguous, strided) * self.bits // 8
+
+    def _thread_map(self) -> PitchLinearThreadMap:
+        vector, threads = VECTOR_BITS // self.bits, self.mma.num_threads
+        if self.k_major:
+            lanes = self.tile[1] // vector
+            return warp_raked(self.tile[::-1], threads, (lanes, LANES // lanes), vector)
+        lanes = min(self.tile[0] // vector, 8)
+        return warp_raked(self.tile, threads, (lanes, LANES // lanes), vector)
+
+    def _thread_places(self, thread_map: PitchLinearThreadMap) -> tuple[np.ndarray, np.ndarray]:
+        """(pieces, threads) row and k of a thread's vectors, strided mode outermost."""
+        places = thread_map.accesses().reshape(thread_map.threads, -1, 2).transpose(1, 0, 2)
+        contiguous, strided = places[..., 0], places[..., 1]
+        return (strided, contiguous) if self.k_major else (contiguous, strided)
+
+    def _pieces(self, thread_map: PitchLinearThreadMap) -> Pieces:
+        return Pieces(*self._thread_places(thread_map), thread_map.elements_per_access)
+
+    # global to shared memory
+
+    def setup(self) -> list[Line]:
+        return self.source.setup([*self._addresses, *self._lanes.values()])
+
+    def copy_async(self, number: int, stage: int, pieces: Sequence[int], *, zfill: bool) -> None:
+        """cp.async of some pieces of tile ``number``; ``zfill``: zeros for what lies outside."""
+        atom = gs.copy.SM80_CP_ASYNC_CACHEGLOBAL_ZFILL_16B if zfill else gs.copy.SM80_CP_ASYNC_CACHEGLOBAL_16B
+        key = (atom.mnemonic, tuple(pieces))
+        code = self.source.cached(key) or self.source.cached(key, self._copy_lines(atom.mnemonic, pieces))
+        shared = self.array.base_address + self.stored[list(pieces)]
+        instance = self.source.access(atom.operation, number, pieces, shared=shared, zfill=zfill,
+                                      label=f"cp.async {self.tensor.name} -> {self.array.name}")
+        self.ctx.code(code, Instance(instance.access, stage * self.stage_bytes, instance.global_offset, instance.active))
+
+    def _copy_lines(self, mnemonic: str, pieces: Sequence[int]) -> list[Line]:
+        lines: list[Line] = []
+        if 0 in pieces:
+            lines, self._present = stage_step(self.ctx.recorder.registers, self._addresses, self.write_stage)
+        addresses = [self._present[piece % len(self._present)] for piece in pieces]
+        return lines + self.source.lines(mnemonic, pieces, addresses=addresses, memory_key=write_key(self.array.number))
+
+    def next_tile(self) -> list[Line]:
+        return self.source.next_tile()
+
+    # shared memory to fragments
+
+    def load(self, step: int, stage: int, fragment: Fragment) -> None:
+        """ldmatrix of the warp's share of k step ``step``."""
+        if step not in self._reads:
+            self._reads[step] = self._fragment_access(step)
+        key = (step, *fragment.groups)
+        if key not in self._loads:
+            self._loads[key] = self._load_code(step, fragment)
+        self.ctx.code(self._loads[key], self._reads[step].instance(stage * self.stage_bytes))
+
+    @property
+    def _load_atom(self) -> gs.CopyAtom:
+        return gs.copy.SM75_U32x4_LDSM_N if self.k_major else gs.copy.SM75_U16x8_LDSM_T
+
+    def _load_code(self, step: int, fragment: Fragment) -> Code:
+        matrices, count = ldmatrix_matrices(self.mma, self.name)
+        groups = fragment.groups[:: len(fragment.groups) // count]
+        sources = (self._lanes[step], self.read_stage)
+        return Code(tuple(Line(self._load_atom.mnemonic, (group, matrices), sources, piece, read_key(self.array.number))
+                          for piece, group in enumerate(groups)))
+
+    def _fragment_access(self, step: int) -> SharedAccess:
+        """Lane l gives row l % 8 of matrix l // 8: a row of 16 bytes along the contiguous mode."""
+        matrices, count = ldmatrix_matrices(self.mma, self.name)
+        lane, origins = np.arange(LANES), np.array(ldmatrix_origins(self.mma, self.name, matrices))
+        m, n, k = self.mma.atom.shape_mnk
+        block = (n if self.name == "B" else m) * (matrices // self.mma.registers(self.name))
+        within = lane % 8
+        rows = origins[lane // 8, 0] + (within if self.k_major else 0)
+        columns = step * k + origins[lane // 8, 1] + (0 if self.k_major else within)
+        warp = self.mma.warp_rows(self.name)
+        rows = np.arange(count)[:, None, None] * block + warp[None, :, None] + rows
+        columns = np.broadcast_to(columns, rows.shape)
+        addresses = self._layout_bytes(rows, columns).reshape(count, -1)
+        return SharedAccess(self.ctx, self.array, addresses, self._load_atom.operation, 16)
