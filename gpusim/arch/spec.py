@@ -59,8 +59,7 @@ class Issue(Section):
 
 
 class Mio(Section):
-    queue_depth: Count = Field(description="Shared-memory instructions a sub-partition may have waiting for the LSU.")
-    lg_queue_depth: Count = Field(description="Global-memory instructions a sub-partition may have waiting.")
+    queue_depth: Count = Field(description="Memory instructions a sub-partition may have waiting for the LSU.")
     lsu_entries: Count = Field(description="Instructions of an SM the LSU works on; the others wait in their queues.")
     operand_bytes_per_cycle: Count = Field(description="Addresses and data one sub-partition sends to the LSU.")
     read_release_base_cycles: Cycles = Field(description="From the first operand sent to the release of a read "

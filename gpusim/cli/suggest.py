@@ -45,7 +45,8 @@ def suggest(
     for search in found.searches:
         _print_search(search, top)
     _print_proof(found.proof)
-    console().print(f"\n{found.verdict()}", markup=False)
+    for sentence in ("", *found.faster(), found.verdict()):
+        console().print(sentence, markup=False)
 
 
 def _print_search(search: Search, top: int) -> None:
@@ -81,10 +82,9 @@ def _as_json(found: Suggestion) -> dict[str, object]:
                  "candidates": [asdict(candidate) for candidate in search.candidates]} for search in found.searches]
     formulas = [asdict(column) | {"swizzle": swizzle} for column, swizzle in found.proof.formulas.items()]
     return {
-        "name": found.name, "before": found.before, "after": found.after, "already_best": found.already_best,
+        "name": found.name, "before": asdict(found.before), "after": asdict(found.after),
+        "alternatives": [asdict(trial) for trial in found.alternatives], "already_best": found.already_best,
         "conflict_free": found.proof.conflict_free, "proof": found.proof.sentence(),
         "accesses": found.proof.table().to_dict("records"), "closed_formula": formulas, "searches": searches,
-        "cycles_before": found.summary_before and found.summary_before["cycles"],
-        "cycles_after": found.summary_after and found.summary_after["cycles"],
         "saved_cycles": found.saved_cycles, "verdict": found.verdict(),
     }

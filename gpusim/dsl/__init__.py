@@ -5,10 +5,10 @@ from gpusim.dsl.context import Context
 from gpusim.dsl.dtypes import DType
 from gpusim.dsl.kernel import Kernel, kernel
 from gpusim.dsl.registry import ProgramFile, load_program, program_names
-from gpusim.dsl.tensors import Fragment, GmemTensor, SmemTensor, Tile, tensor
+from gpusim.dsl.tensors import Fragment, GmemTensor, SmemArray, SmemTensor, Tile, tensor
 from gpusim.dsl.tiled import TiledCopy, TiledMma, tiled_copy, tiled_mma
 
 __all__ = [
-    "Context", "DType", "Fragment", "GmemTensor", "Kernel", "ProgramFile", "SmemTensor", "Tile", "TiledCopy",
+    "Context", "DType", "Fragment", "GmemTensor", "Kernel", "ProgramFile", "SmemArray", "SmemTensor", "Tile", "TiledCopy",
     "TiledMma", "kernel", "load_program", "program_names", "tensor", "tiled_copy", "tiled_mma",
 ]

@@ -159,6 +159,15 @@ class GlobalIterator:
             found += [*before, Line(mnemonic, dst, (*to, pointer, predicate), row, memory_key)]
         return found
 
+    def store_lines(self, mnemonic: str, chosen: Sequence[int], data: Sequence[Group]) -> list[Line]:
+        """Predicates, pointers and stores of some pieces of an output tile."""
+        found = []
+        for row, piece in enumerate(chosen):
+            before, pointer, predicate = self.pointer.store(piece)
+            found += [*before, Line(mnemonic, (0, 0), (pointer, predicate, data[row]), row)]
+        self.ctx.mover.outputs.add(self.tensor.name)
+        return found
+
     def cached(self, key: object, lines: list[Line] | None = None) -> Code | None:
         """The same code, with the same registers, each time it is executed."""
         if lines is not None:
@@ -179,7 +188,7 @@ class GlobalIterator:
 
     def _accesses(self, operation: str, left: int, chosen: Sequence[int], lanes: np.ndarray,
                   shared: np.ndarray | None, zfill: bool, label: str) -> list[Access]:
-        offsets = np.where(lanes, self.offsets(left, list(chosen)), -1)
+        offsets = self.offsets(left, list(chosen))
         warps, tensor = (-1, LANES), self.ctx.mover.tensor_rows[self.tensor.name]
         mask = np.full(lanes.shape, True) if zfill else lanes
         return [

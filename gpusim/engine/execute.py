@@ -9,7 +9,7 @@ from numba import njit
 from gpusim.arch.instructions import Kind, Pipe
 from gpusim.engine.attribution import record
 from gpusim.engine.image import ACTIVE, VARIABLE, WHOLE_LINE
-from gpusim.engine.resources import accept, occupy_lsu, pass_data_stage, pass_tag_stage
+from gpusim.engine.resources import accept, occupy_lsu, pass_data_stage, pass_queue, pass_tag_stage
 from gpusim.engine.result import EVENT_KINDS
 from gpusim.engine.scoreboards import close_group, ready_time
 from gpusim.engine.state import COUNTERS, GROUPS, NEVER
@@ -110,7 +110,7 @@ def global_access(sm, part, warp, mach, row, access, time):
     start = accept(sm, part, mach, row, time)
     tags = pass_tag_stage(sm, mach, start + row.operand_cycles, access.count)
     occupy_lsu(sm, mach, sm.tag_stage)
-    release(warp, row.read_barrier, operands_read(mach, start, row), 0)
+    release(warp, row.read_barrier, operands_read(mach, start, row), 1)
     return tags
 
 
@@ -152,10 +152,27 @@ def fixed_latency(sm, part, warp, mach, row, time):
 
 
 @njit(cache=True, nogil=True)
+def reach_memory(sm, part, warp, mach, acc, bases, win, s, w, row, time):
+    """A global access: through the load/store unit, then a request if any lane takes part."""
+    access = acc[row.access + warp.warp_row]
+    tags = global_access(sm, part, warp, mach, row, access, time)
+    token = expect(sm, warp, access, row)
+    if access.count > 0:
+        post(sm, warp, win.requests[win.counts[0]], bases[warp.cta, access.tensor], access, s, w, row, tags, token)
+        win.counts[0] += 1
+
+
+@njit(cache=True, nogil=True)
 def execute(st, mach, ops, acc, bases, win, s, w, row, time):
     """Effects of issuing ``row`` at ``time``, all but EXIT."""
     sm, part, warp = st.sms[s], st.parts[s, w % 4], st.warps[s, w]
-    if row.queue == 0:
+    if row.kind == COMMIT:
+        pass_queue(part, mach, time)
+        close_group(warp, np.int64(row.write_barrier), time + row.latency)
+    elif row.kind == ASYNC_COPY or row.queue == 1:
+        if row.access >= 0:
+            reach_memory(sm, part, warp, mach, acc, bases, win, s, w, row, time)
+    elif row.queue == 0:
         waves = 1
         if row.access >= 0:
             access = acc[row.access + warp.warp_row]
@@ -164,15 +181,6 @@ def execute(st, mach, ops, acc, bases, win, s, w, row, time):
         passed = shared_access(sm, part, warp, mach, row, waves, time)
         if sm.record_end:
             record(win, sm, w, warp, SHARED_EVENT, 0, row.pc, passed - waves, passed)
-    elif row.queue == 1 and row.access >= 0:
-        access = acc[row.access + warp.warp_row]
-        tags = global_access(sm, part, warp, mach, row, access, time)
-        token = expect(sm, warp, access, row)
-        if access.count > 0:
-            post(sm, warp, win.requests[win.counts[0]], bases[warp.cta, access.tensor], access, s, w, row, tags, token)
-            win.counts[0] += 1
-    elif row.kind == COMMIT:
-        close_group(warp, np.int64(row.write_barrier), time + row.latency)
     elif row.kind == BARRIER:
         end = arrive(sm, st.slots[s, warp.cta_slot], warp, mach, row.operand & 15, time)
         if end:

@@ -20,7 +20,8 @@ IMAGE_OP = np.dtype([
 ], align=True)
 """flags: 1 active, 2 the warp's next instruction is elsewhere (a taken branch), 4 yield, 8 variable latency,
 16 a miss in L2 brings the whole line.
-queue: 0 for shared-memory instructions, 1 for global ones, -1 for what needs none (predicated off: none).
+queue: 0 for shared-memory instructions and cp.async, 1 for other global ones, -1 for what needs none. They share one
+queue; the number says which throttle it is. An instruction that is predicated off passes through it all the same.
 operand_cycles: how long its addresses and data take to the load/store unit; lead_cycles: how long until all but the
 last register are there, when a shared access can start."""
 
@@ -36,8 +37,9 @@ WHOLE_LINE_HINT = "LTC128B"  # PTX: .L2::128B
 ADDRESS_REGISTERS = {Kind.shared_load: 1, Kind.shared_store: 1, Kind.ldmatrix: 1, Kind.stmatrix: 1,
                      Kind.shuffle: 1, Kind.async_copy: 3, Kind.global_load: 2, Kind.global_store: 2, Kind.atomic: 2}
 """A shared address is one register per lane, a global one two, cp.async sends both."""
-QUEUES = {0: (Kind.shared_load, Kind.shared_store, Kind.ldmatrix, Kind.stmatrix, Kind.shuffle),
-          1: (Kind.global_load, Kind.global_store, Kind.async_copy, Kind.atomic)}
+QUEUES = {0: (Kind.shared_load, Kind.shared_store, Kind.ldmatrix, Kind.stmatrix, Kind.shuffle, Kind.async_copy,
+              Kind.commit),
+          1: (Kind.global_load, Kind.global_store, Kind.atomic)}
 REGISTER_BYTES = 128  # one 32-bit register of all lanes
 STORES = (Kind.shared_store, Kind.stmatrix, Kind.global_store, Kind.atomic)
 
@@ -101,9 +103,8 @@ def _ops(
                       + VARIABLE * cost["variable_latency"] + WHOLE_LINE * hints[source["pc"]])
     for queue, kinds in QUEUES.items():
         image["queue"][np.isin(cost["kind"], kinds)] = queue
-    image["queue"][source["active"] == 0] = -1
     cycles = REGISTER_BYTES / spec.mio.operand_bytes_per_cycle
-    registers = _operand_registers(source, cost["kind"], role)
+    registers = np.where(source["active"] > 0, _operand_registers(source, cost["kind"], role), 0)
     image["operand_cycles"] = np.ceil(registers * cycles)
     image["lead_cycles"] = np.ceil(np.maximum(registers - 1.0, 0.0) * cycles)
     return image

@@ -22,7 +22,6 @@ class Machine(NamedTuple):
     sub_partitions: int
     policy: int
     mio_queue_depth: int
-    lg_queue_depth: int
     lsu_entries: int
     read_release_base: int
     shared_latency_base: int
@@ -58,7 +57,6 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         sub_partitions=spec.sm.sub_partitions,
         policy=POLICIES.index(policy or spec.issue.policy),
         mio_queue_depth=spec.mio.queue_depth,
-        lg_queue_depth=spec.mio.lg_queue_depth,
         lsu_entries=spec.mio.lsu_entries,
         read_release_base=spec.mio.read_release_base_cycles,
         shared_latency_base=spec.shared.latency_base_cycles,

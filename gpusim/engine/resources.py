@@ -3,14 +3,14 @@ Leaves out which warp gets them (gpusim.engine.scheduler)."""
 
 from __future__ import annotations
 
-import numpy as np
 from numba import njit
 
 from gpusim.arch.instructions import Pipe
 from gpusim.engine.image import ACTIVE
-from gpusim.engine.state import HOLDS, QUEUE_ENTRIES
+from gpusim.engine.state import HOLDS
 
-__all__ = ["accept", "dispatch_time", "free_time", "occupy_lsu", "pass_data_stage", "pass_tag_stage"]
+__all__ = ["accept", "dispatch_time", "free_time", "occupy_lsu", "pass_data_stage", "pass_queue",
+           "pass_tag_stage"]
 
 LSU, NO_PIPE, UNIFORM = int(Pipe.lsu), int(Pipe.none), int(Pipe.uniform)
 
@@ -19,26 +19,24 @@ LSU, NO_PIPE, UNIFORM = int(Pipe.lsu), int(Pipe.none), int(Pipe.uniform)
 def free_time(part, row):
     """First cycle in which the pipe or the queue that ``row`` needs has room."""
     if row.queue >= 0:
-        return part.queue[row.queue * QUEUE_ENTRIES + part.queue_head[row.queue]]
+        return part.queue[part.queue_head]
     if row.flags & ACTIVE and row.pipe != NO_PIPE and row.pipe != LSU:
         return part.pipe_free[row.pipe]
     return 0
 
 
 @njit(cache=True, nogil=True)
-def enqueue(part, mach, queue, departure):
+def enqueue(part, mach, departure):
     """Take the queue entry that was taken longest ago, until ``departure``."""
-    head = part.queue_head[queue]
-    part.queue[queue * QUEUE_ENTRIES + head] = departure
-    depth = mach.mio_queue_depth if queue == 0 else mach.lg_queue_depth
-    part.queue_head[queue] = head + 1 if head + 1 < depth else 0
+    part.queue[part.queue_head] = departure
+    part.queue_head = part.queue_head + 1 if part.queue_head + 1 < mach.mio_queue_depth else 0
 
 
 @njit(cache=True, nogil=True)
 def accept(sm, part, mach, row, time):
     """The load/store unit takes an instruction out of its queue when it has an entry; returns when.
 
-    Then it reads the registers, over a path of its own per sub-partition; the dispatcher cannot read meanwhile.
+    Shared-memory and global instructions wait in one queue, in order. Then it reads the registers, over a path of its own per sub-partition; the dispatcher cannot read meanwhile.
     """
     start = max(time, max(part.operand_free, sm.lsu[sm.lsu_head]))
     part.operand_free = start + row.operand_cycles
@@ -47,8 +45,14 @@ def accept(sm, part, mach, row, time):
     part.hold_start[part.hold_last % HOLDS] = start + mach.read_release_base
     part.hold_end[part.hold_last % HOLDS] = start + mach.read_release_base + row.operand_cycles
     part.hold_last += 1
-    enqueue(part, mach, np.int64(row.queue), start)
+    enqueue(part, mach, start)
     return start
+
+
+@njit(cache=True, nogil=True)
+def pass_queue(part, mach, time):
+    """An instruction without work for the load/store unit: it waits for those before it and is gone."""
+    enqueue(part, mach, max(time, part.operand_free))
 
 
 @njit(cache=True, nogil=True)

@@ -11,7 +11,7 @@ from gpusim.engine.attribution import add_span, attribute_issue, record, record_
 from gpusim.engine.execute import execute
 from gpusim.engine.image import ACTIVE, TAKEN, YIELD
 from gpusim.engine.machine import POLICIES
-from gpusim.engine.resources import dispatch_time, free_time, pass_data_stage
+from gpusim.engine.resources import dispatch_time, free_time, pass_data_stage, pass_queue
 from gpusim.engine.result import EVENT_KINDS, WARP_STATES
 from gpusim.engine.scoreboards import copy_arrived, ready_time
 from gpusim.engine.state import COUNTERS, NEVER
@@ -122,6 +122,8 @@ def issue(st, mach, ops, acc, bases, win, s, p, time):
             hold_others(part, warps, w, time, dispatched)
         if row.flags & ACTIVE:
             execute(st, mach, ops, acc, bases, win, s, w, row, dispatched)
+        elif row.queue >= 0:
+            pass_queue(part, mach, dispatched)
         warp.last_issue, part.issue_free, part.last_slot = time, dispatched + 1, w
         warp.stall_end = dispatched + max(row.stall, 1)
         warp.not_selected, warp.dispatch = 0, 0

@@ -17,7 +17,6 @@ NEVER = np.iinfo(np.int64).max // 4
 BOARDS = 6  # scoreboard barriers of a warp, as the SASS encoding has them
 GROUPS = 16
 """Committed cp.async groups a warp may have in flight (a ring)."""
-QUEUES = 2  # 0: shared-memory instructions, 1: global ones
 QUEUE_ENTRIES = 64
 """Largest queue the records can hold; the depth itself is a number of the GPU."""
 HOLDS = 64
@@ -72,8 +71,8 @@ SUB_PARTITION = np.dtype([
     ("hold_first", "<i8"), ("hold_last", "<i8"),  # reads of operands that hold the dispatcher, a ring
     ("hold_start", "<i8", (HOLDS,)), ("hold_end", "<i8", (HOLDS,)),
     ("pipe_free", "<i8", (len(Pipe),)),
-    ("queue_head", "<i8", (QUEUES,)),
-    ("queue", "<i8", (QUEUES * QUEUE_ENTRIES,)),  # departures, two rings; the head is the oldest
+    ("queue_head", "<i8"),
+    ("queue", "<i8", (QUEUE_ENTRIES,)),  # departures, a ring; the head is the oldest
 ], align=True)
 CTA_SLOT = np.dtype([
     ("cta", "<i8"), ("warps", "<i8"), ("end", "<i8"), ("arrived", "<i8", (NAMED_BARRIERS,)),

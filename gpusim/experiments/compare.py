@@ -4,7 +4,7 @@ Leaves out large sweeps that resume (they have a command of their own)."""
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -95,7 +95,7 @@ def compare(
     variants = tuple(Variant(combinations[done.index], done.summary, done.failure) for done in results)
     if not any(variant.summary for variant in variants):
         raise SimulatedFailure("\n".join(f"{variant.label}: {variant.failure}" for variant in variants))
-    return Comparison(plan.name, variants, Path(plan.config.output) / f"compare-{plan.name}-{'-'.join(axes)}")
+    return Comparison(plan.name, variants, Path(plan.config.output) / f"compare-{plan.name}-{_joined(axes)}")
 
 
 def parse_over(text: str) -> tuple[str, list[str]]:
@@ -106,6 +106,11 @@ def parse_over(text: str) -> tuple[str, list[str]]:
         raise UserError("a comparison is KEY=VALUE,VALUE...", place="--over", got=f"'{text}'",
                         suggestion="for example --over swizzle=none,64B")
     return key.strip(), values
+
+
+def _joined(keys: Iterable[str]) -> str:
+    """A name for files; a dot would start a suffix."""
+    return "-".join(keys).replace(".", "_")
 
 
 def _axes(over: Sequence[str]) -> dict[str, list[str]]:

@@ -15,28 +15,39 @@ from gpusim.experiments.proof import Proof, prove
 from gpusim.experiments.run import record_plan
 from gpusim.experiments.swizzle_search import Progress, Search, search, with_parameter
 from gpusim.program import Program
-from gpusim.report.summary import Summary
 
-__all__ = ["Suggestion", "suggest"]
+__all__ = ["Suggestion", "Trial", "suggest"]
 
 Values = dict[str, str]
+_ALTERNATIVES = 2
+"""How many of a parameter's other conflict-free layouts are simulated."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One set of values that was simulated. ``cycles`` is None where it was not, or failed."""
+
+    values: Values
+    cycles: int | None = None
+
+    def __str__(self) -> str:
+        return " ".join(f"{name}={value}" for name, value in self.values.items())
 
 
 @dataclass(frozen=True)
 class Suggestion:
-    """The values found for the swizzle parameters, and the summaries of simulating the kernel ``before`` and ``after``.
+    """The values found for the swizzle parameters, ``after``, beside those ``before``.
 
     Where the kernel already has the best values, ``before`` is no swizzle at all: the difference is what they are
-    worth. Summaries are None where nothing was to be simulated, or could not be.
+    worth. ``alternatives`` are free of conflicts as well, for more shared memory or more instructions.
     """
 
     name: str
     searches: tuple[Search, ...]
     proof: Proof
-    before: Values
-    after: Values
-    summary_before: Summary | None
-    summary_after: Summary | None
+    before: Trial
+    after: Trial
+    alternatives: tuple[Trial, ...]
 
     @property
     def already_best(self) -> bool:
@@ -44,21 +55,26 @@ class Suggestion:
 
     @property
     def saved_cycles(self) -> int | None:
-        if self.summary_before is None or self.summary_after is None:
+        if self.before.cycles is None or self.after.cycles is None:
             return None
-        return int(self.summary_before["cycles"]) - int(self.summary_after["cycles"])
+        return self.before.cycles - self.after.cycles
+
+    def faster(self) -> list[str]:
+        """A sentence for every alternative that takes fewer cycles than what is suggested."""
+        limit = self.after.cycles or 0
+        return [f"{trial} takes {trial.cycles:,} cycles, {limit - trial.cycles:,} fewer than {self.after}, at the price "
+                "shown above" for trial in self.alternatives if trial.cycles is not None and trial.cycles < limit]
 
     def verdict(self) -> str:
         """``swizzle=64B saves 1,234 cycles against swizzle=none: 1.62x faster``."""
-        after, before, saved = _spelled(self.after), _spelled(self.before), self.saved_cycles
-        if self.after == self.before:
-            return f"{after} is the best there is"
-        if saved is None or self.summary_before is None or self.summary_after is None:
-            return f"{after} instead of {before}"
-        ratio = self.summary_before["cycles"] / self.summary_after["cycles"]
+        if self.after.values == self.before.values:
+            return f"{self.after} is the best there is"
+        if self.before.cycles is None or self.after.cycles is None:
+            return f"{self.after} instead of {self.before}"
+        ratio, saved = self.before.cycles / self.after.cycles, self.before.cycles - self.after.cycles
         if saved < 0:
-            return f"{after} costs {-saved:,} cycles against {before}: {1 / ratio:.2f}x slower"
-        return f"{after} saves {saved:,} cycles against {before}: {ratio:.2f}x faster"
+            return f"{self.after} costs {-saved:,} cycles against {self.before}: {1 / ratio:.2f}x slower"
+        return f"{self.after} saves {saved:,} cycles against {self.before}: {ratio:.2f}x faster"
 
 
 def suggest(
@@ -75,12 +91,25 @@ def suggest(
     for name in _chosen(plan, parameters):
         searches.append(search(plan, name, spec, progress))
         plan = with_parameter(plan, name, searches[-1].best.text)
+    proof = prove(record_plan(plan, spec), _unswizzled(plan, [found.parameter for found in searches], spec))
+    trials = _trials(searches)
+    if simulate:
+        trials = _simulated(target, settings, trials, processes)
+    return Suggestion(plan.name, tuple(searches), proof, trials[0], trials[1], tuple(trials[2:]))
+
+
+def _trials(searches: Sequence[Search]) -> list[Trial]:
+    """Before, after, and what else is free of conflicts: of each price the first."""
     after = {found.parameter: found.best.text for found in searches}
     before = {found.parameter: found.before for found in searches}
-    before = before if before != after else dict.fromkeys(after, "none")
-    proof = prove(record_plan(plan, spec), _unswizzled(plan, after, spec))
-    summaries = _simulate(target, settings, before, after, processes) if simulate else (None, None)
-    return Suggestion(plan.name, tuple(searches), proof, before, after, *summaries)
+    if before == after:
+        before = dict.fromkeys(after, "none")
+    trials = [Trial(before), Trial(after)]
+    for found in searches:
+        prices = {candidate.price: candidate for candidate in reversed(found.conflict_free)}
+        others = [candidate.text for candidate in reversed(prices.values()) if candidate.price != found.best.price]
+        trials += [Trial({**after, found.parameter: text}) for text in others[:_ALTERNATIVES]]
+    return trials
 
 
 def _chosen(plan: Plan, parameters: Sequence[str]) -> list[str]:
@@ -95,8 +124,8 @@ def _chosen(plan: Plan, parameters: Sequence[str]) -> list[str]:
     return list(parameters) or known
 
 
-def _unswizzled(plan: Plan, values: Values, spec: GpuSpec) -> Program | None:
-    for name in values:
+def _unswizzled(plan: Plan, parameters: Sequence[str], spec: GpuSpec) -> Program | None:
+    for name in parameters:
         plan = with_parameter(plan, name, "none")
     try:
         return record_plan(plan, spec)
@@ -104,16 +133,8 @@ def _unswizzled(plan: Plan, values: Values, spec: GpuSpec) -> Program | None:
         return None
 
 
-def _simulate(
-    target: str, settings: Sequence[str], before: Values, after: Values, processes: int
-) -> tuple[Summary | None, Summary | None]:
-    if before == after:
-        return None, None
-    jobs = [Job(target, (*settings, *(f"parameters.{key}={value}" for key, value in values.items())))
-            for values in (before, after)]
-    found = {result.index: result.summary for result in run_jobs(jobs, processes=processes)}
-    return found[0], found[1]
-
-
-def _spelled(values: Values) -> str:
-    return " ".join(f"{name}={value}" for name, value in values.items())
+def _simulated(target: str, settings: Sequence[str], trials: Sequence[Trial], processes: int) -> list[Trial]:
+    jobs = [Job(target, (*settings, *(f"parameters.{key}={value}" for key, value in trial.values.items())))
+            for trial in trials]
+    cycles = {result.index: result.summary["cycles"] for result in run_jobs(jobs, processes=processes) if result.summary}
+    return [Trial(trial.values, cycles.get(number)) for number, trial in enumerate(trials)]

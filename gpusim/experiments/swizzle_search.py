@@ -39,6 +39,11 @@ class Candidate:
         return not self.refusal and self.bank_conflicts == 0
 
     @property
+    def price(self) -> tuple[int, int]:
+        """Shared memory and executed instructions."""
+        return self.shared_bytes, self.instructions
+
+    @property
     def cost(self) -> tuple[object, ...]:
         """In order of importance: conflicts, shared memory, executed instructions (arithmetic on addresses),
         wavefronts of copies."""

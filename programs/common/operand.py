@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import gpusim as gs
+from common.staging import StagedTile
+from gpusim.arch.atoms import CopyAtom
 from gpusim.cute.cutlass2 import PitchLinearThreadMap, TensorOpMultiplicand, congruous_crosswise, warp_raked
 from gpusim.dsl import Context, Fragment, GmemTensor, SmemArray
 from gpusim.dsl.iterators import GlobalIterator, KRange, Pieces, SharedAccess
@@ -142,6 +144,11 @@ class TensorOpOperand:
         addresses = [self._present[piece % len(self._present)] for piece in pieces]
         return lines + self.source.lines(mnemonic, pieces, addresses=addresses, memory_key=write_key(self.array.number))
 
+    def staged(self) -> StagedTile:
+        """The same tiles by way of registers, for MmaPipelined."""
+        return StagedTile(self.ctx, self.source, self.array, self.stored, self.stage_bytes, self._addresses,
+                          self.write_stage)
+
     def next_tile(self) -> list[Line]:
         return self.source.next_tile()
 
@@ -157,7 +164,7 @@ class TensorOpOperand:
         self.ctx.code(self._loads[key], self._reads[step].instance(stage * self.stage_bytes))
 
     @property
-    def _load_atom(self) -> gs.CopyAtom:
+    def _load_atom(self) -> CopyAtom:
         return gs.copy.SM75_U32x4_LDSM_N if self.k_major else gs.copy.SM75_U16x8_LDSM_T
 
     def _load_code(self, step: int, fragment: Fragment) -> Code:

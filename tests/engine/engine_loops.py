@@ -25,8 +25,9 @@ def cycles_per_instruction(operation: str, warps: int, ilp: int, gpu: GpuSpec | 
     """Cycles that one more instruction of the loop takes, with ``warps`` on the SM and ``ilp`` chains in each."""
     gpu = gpu or small_gpu()
     unrolled = BARRIERS_UNROLLED if operation == "bar_sync" else UNROLLED
-    few, many = (run(_program(operation, warps, ilp, unrolled, times, gpu), gpu, record=None).cycles for times in (2, 6))
-    return (many - few) / (4 * unrolled)
+    few, many = (run(_program(operation, warps, ilp, unrolled, times, gpu), gpu, record=None).cta_end[0]
+                 for times in (2, 6))
+    return float(many - few) / (4 * unrolled)
 
 
 def _program(operation: str, warps: int, ilp: int, unrolled: int, times: int, gpu: GpuSpec) -> Program:
@@ -35,12 +36,15 @@ def _program(operation: str, warps: int, ilp: int, unrolled: int, times: int, gp
 
 
 def _instruction(operation: str, chain: int, ilp: int, gpu: GpuSpec) -> Row:
-    """Results of variable latency are waited for at one of six barriers, others by the stall count."""
+    """Results of variable latency are waited for at one of six barriers, others by the stall count.
+
+    More than six chains share barriers: neighbours count at one, and the first of them waits for all.
+    """
     entry = gpu.instruction_table.lookup(OPERATIONS[operation])
     row = Row(OPERATIONS[operation], stall=entry.compiler_interval_cycles)
     if operation in ACCESSES:
-        board = chain % BOARDS
-        return replace(row, access=operation, write=board, wait=(board,))
+        board, neighbour = divmod(chain, -(-ilp // BOARDS))
+        return replace(row, access=operation, write=board, wait=() if neighbour else (board,))
     return row if operation == "bar_sync" else replace(row, stall=max(row.stall, -(-entry.latency_cycles // ilp)))
 
 

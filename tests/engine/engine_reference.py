@@ -56,12 +56,12 @@ class Server:
 
 
 class Part:
-    """A sub-partition: its warps, pipes, queues and the path of its operands."""
+    """A sub-partition: its warps, pipes, queue and the path of its operands."""
 
     def __init__(self, env: simpy.Environment, gpu: GpuSpec) -> None:
         self.warps: list[WarpModel] = []
         self.pipes = {pipe: simpy.Resource(env) for pipe in Pipe}
-        self.queues = (simpy.Resource(env, gpu.mio.queue_depth), simpy.Resource(env, gpu.mio.lg_queue_depth))
+        self.queue = simpy.Resource(env, gpu.mio.queue_depth)
         self.operands = Server()
         self.reads: list[tuple[int, int]] = []
         """[start, end) in which the load/store unit reads registers, and the dispatcher cannot."""
@@ -158,9 +158,9 @@ class _Sm:
         if not warp.row["active"]:
             return None, ""
         if entry.kind in SHARED:
-            return part.queues[0], "mio_throttle"
+            return part.queue, "mio_throttle"
         if entry.kind in GLOBAL:
-            return part.queues[1], "lg_throttle"
+            return part.queue, "lg_throttle"
         return (None, "") if entry.pipe in (Pipe.none, Pipe.lsu) else (part.pipes[entry.pipe], "math_pipe_throttle")
 
     def _prefer(self, part: Part, ready: list[WarpModel]) -> WarpModel:
@@ -264,8 +264,7 @@ class _Sm:
     def _global(self, warp: WarpModel, kind: Kind, arrival: int) -> int:
         """Returns when the last line's tag has passed."""
         lines, row = warp.of_access("request_count"), warp.row
-        passes = warp.of_access("wavefronts") if kind == Kind.async_copy else lines
-        tags, done = self.tag_stage.serve(arrival, passes * self.gpu.l1.tag_interval_cycles)
+        tags, done = self.tag_stage.serve(arrival, lines * self.gpu.l1.tag_interval_cycles)
         if kind == Kind.global_store:
             warp.drain = done
         if lines and (answer := self._ask(warp, kind, tags)):

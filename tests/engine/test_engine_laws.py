@@ -180,4 +180,4 @@ def test_a_memory_access_without_sectors_asks_for_nothing() -> None:
     nothing = {"a": Memory("LDG32", lines=0)}
     result = run(program(rows("LDG access=a write=0\nFFMA wait=0"), nothing))
     assert result.counters["sectors_to_sms"] == 0
-    assert result.cycles < small_gpu().l2.lookahead_cycles
+    assert result.cta_end[0] < small_gpu().l2.lookahead_cycles

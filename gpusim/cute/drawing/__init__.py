@@ -4,7 +4,7 @@ Leaves out counting bank conflicts (gpusim.memory); the heat map draws counts it
 
 from __future__ import annotations
 
-from gpusim.cute.drawing.figures import draw_bank_hits, draw_layout, draw_tv, save
+from gpusim.cute.drawing.figures import draw_bank_hits, draw_copy, draw_layout, draw_mma, draw_tv, save
 from gpusim.cute.drawing.text import layout_table, tv_table
 
-__all__ = ["draw_bank_hits", "draw_layout", "draw_tv", "layout_table", "save", "tv_table"]
+__all__ = ["draw_bank_hits", "draw_copy", "draw_layout", "draw_mma", "draw_tv", "layout_table", "save", "tv_table"]

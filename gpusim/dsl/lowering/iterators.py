@@ -30,7 +30,7 @@ __all__ = ["SETUP_OPS", "TilePointer", "chain", "dead_loads", "setup", "stage_st
 SETUP_OPS = ("SHF.R.S32.HI", "LEA.HI", "LOP3.LUT", "IMAD.IADD", "IMAD.SHL.U32", "LOP3.LUT", "IMAD", "ISETP.LT.AND",
              "SEL", "IADD3")
 """A stretch of a thread map: threadIdx to coordinates, bounds, offsets."""
-OPERAND_SETUP, PIECE_SETUP = 100, 5
+OPERAND_SETUP, PIECE_SETUP, EPILOGUE_SETUP = 100, 5, 135
 DEAD_LOADS = 3
 
 
@@ -96,6 +96,11 @@ class TilePointer:
         low, high = (self.pointer[0], 1), (self.pointer[0] + 1, 1)
         return setup(self.registers, OPERAND_SETUP + PIECE_SETUP * pieces, [low, high, self.mask, *others])
 
+    def store_setup(self, others: Sequence[Group]) -> list[Line]:
+        """Before an epilogue."""
+        low, high = (self.pointer[0], 1), (self.pointer[0] + 1, 1)
+        return setup(self.registers, EPILOGUE_SETUP, [low, high, self.mask, *others])
+
     def piece(self, piece: int, *, same_row: bool) -> tuple[list[Line], Group, Group]:
         """Lines before the access of a piece; its pointer, its predicate."""
         predicate, bit = self.registers.predicate(), self.registers.vector()
@@ -106,6 +111,16 @@ class TilePointer:
         pointer = self.places[piece - 1][0] if piece else self.pointer
         if piece and not same_row:
             added, pointer = self._added(pointer)
+            lines += added
+        self.places[piece] = pointer, predicate
+        return lines, pointer, predicate
+
+    def store(self, piece: int) -> tuple[list[Line], Group, Group]:
+        """The same in an epilogue, where rows are compared with the bound instead of bits of a mask kept."""
+        predicate, pointer = self.registers.predicate(), self.pointer
+        lines = [Line("ISETP.LT.AND", predicate, (self.mask,))]
+        if piece:
+            added, pointer = self._added(self.places[piece - 1][0])
             lines += added
         self.places[piece] = pointer, predicate
         return lines, pointer, predicate

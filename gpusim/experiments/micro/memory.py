@@ -1,0 +1,154 @@
+"""Models memory.csv: pointer chases through L1, L2 and DRAM, and bandwidths by number of CTAs.
+Leaves out bulk copies; runs fewer repetitions than the hardware did, as a steady state needs no more."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from gpusim.arch import GpuSpec
+from gpusim.experiments.micro.compiled import HARDWARE, CompiledKernel
+from gpusim.experiments.micro.loops import body_after_clock, looped_role, one_tensor_program, tail_pcs
+from gpusim.experiments.micro.probe import NoProgram, Probe, cta_bytes_per_cycle, cycles_between
+from gpusim.program import Program
+from gpusim.program.access_builder import Access
+
+__all__ = ["memory_probes"]
+
+KIB, MIB = 1 << 10, 1 << 20
+LINE_BYTES, L2_STRIDE_BYTES, DRAM_STRIDE_BYTES = 128, 4096, 65536
+BY_SM_RING_BYTES = MIB
+MAX_HOPS = 1024
+CHUNK_BYTES, ACCESSES_PER_ITERATION = 16, 4
+TOTAL_BYTES = 256 * MIB
+"""What all CTAs of a bandwidth probe move together, at most."""
+FULL_MASK = 0xFFFF_FFFF
+SEED = 1
+
+CHASES = {"ldg_l1_chase_cycles": ("chase_ca", "L1 latency"), "ldg_l2_chase_cycles": ("chase_cg", "L2 latency"),
+          "ldg_l2_chase_cycles_by_sm": ("chase_cg", "L2 latency by SM"),
+          "ldg_dram_chase_cycles": ("chase_cold", "DRAM latency")}
+BANDWIDTHS = {"l2_read_cg": ("LDG128", 0), "l1_read_ca": ("LDG128", 1), "l2_cpasync": ("CPA16", 2),
+              "l2_write": ("STG128", 3), "dram_read": ("LDG128", 0), "dram_write": ("STG128", 3)}
+"""Memory operation, and template argument of the kernel ``bw``."""
+REASONS = {"ldg_l2_lat_dist": "each sample holds a store and two clock reads",
+           "bulk1d_roundtrip_l2": "the engine has no bulk copies", "l2_bulk1d": "the engine has no bulk copies"}
+ELSEWHERE = ("cpasync16_roundtrip_l2",)
+
+_GRID = re.compile(r"(\d+)ctas_x(\d+)thr_per(\d+)KB_wrap(\d+)KB")
+
+
+def memory_probes() -> Iterator[Probe]:
+    """A probe per row, but for those that gpusim.experiments.micro.copies has."""
+    for row in pd.read_csv(HARDWARE / "h200/memory.csv", comment="#").to_dict("records"):
+        if row["what"] in CHASES:
+            yield _chase(row)
+        elif row["what"] in REASONS:
+            yield _unbuilt(row, REASONS[row["what"]])
+        elif row["what"] not in ELSEWHERE:
+            yield _bandwidth(row)
+
+
+def _unbuilt(row: dict[str, Any], reason: str) -> Probe:
+    value = re.findall(r"[\d.]+", row["value"])
+    measured = float(value[-1] if ";" in row["value"] else value[len(value) // 2])
+    return Probe(row["what"].removesuffix("_l2").replace("_", " "), row["param"], "bandwidth", measured,
+                 partial(_refuse, reason=reason), _nothing, recorded_sm=None)
+
+
+def _refuse(spec: GpuSpec, *, reason: str) -> Program:
+    raise NoProgram(reason)
+
+
+def _nothing(result: object) -> float:
+    raise NoProgram("nothing was simulated")
+
+
+def _chase(row: dict[str, Any]) -> Probe:
+    part, mechanism = CHASES[row["what"]]
+    number, sm = int(re.findall(r"\d+", row["param"])[0]), 0
+    if row["what"] == "ldg_l2_chase_cycles_by_sm":
+        sm, size = number, BY_SM_RING_BYTES
+    else:
+        size = number * {"KB": KIB, "MB": MIB, "GB": KIB * MIB}[row["param"][-2:]]
+    stride = {"chase_ca": LINE_BYTES, "chase_cg": L2_STRIDE_BYTES, "chase_cold": DRAM_STRIDE_BYTES}[part]
+    kernel = CompiledKernel("memory", part)
+    hops = _whole_bodies(kernel, min(MAX_HOPS, size // stride))
+    build = partial(_chase_program, kernel=kernel, stride_bytes=stride, ring=size // stride, hops=hops, sm=sm,
+                    passes=1 if part == "chase_cold" else 2)
+    read = partial(cycles_between, pcs=kernel.clock_pcs, per=hops)
+    return Probe(mechanism, row["param"] if "SM" not in mechanism else f"SM {sm}", "latency", float(row["value"]),
+                 build, read, l2="cold", recorded_sm=sm)
+
+
+def _accesses_of_body(kernel: CompiledKernel) -> int:
+    return int((looped_role(kernel, body_after_clock(kernel), _chase_access(), np.zeros(1)).ops["access"] >= 0).sum())
+
+
+def _whole_bodies(kernel: CompiledKernel, hops: int) -> int:
+    per_body = _accesses_of_body(kernel)
+    return max(1, hops // per_body) * per_body
+
+
+def _chase_access() -> Access:
+    offset = np.full((1, 32), -1, np.int64)
+    offset[0, 0] = 0
+    return Access("LDG64", "pointer chase", 8, None, offset, 0, np.array([1], np.uint32), np.zeros(1, np.uint32))
+
+
+def _chase_program(
+    spec: GpuSpec, *, kernel: CompiledKernel, stride_bytes: int, ring: int, hops: int, sm: int, passes: int
+) -> Program:
+    """One thread follows ``hops`` pointers of a shuffled ring; the last pass stands between the clock reads."""
+    order = np.random.default_rng(SEED).permutation(ring)[:hops] * stride_bytes
+    body = list(body_after_clock(kernel)) * (hops // _accesses_of_body(kernel))
+    first, last = kernel.clock_pcs[0], kernel.clock_pcs[-1]
+    chaser = looped_role(kernel, [*body * (passes - 1), first, *body, last], _chase_access(), order)
+    idle = looped_role(kernel, [], _chase_access(), order)
+    is_idle = np.ones(sm + 1, np.int32)
+    is_idle[sm] = 0  # the first wave places CTA i on SM i
+    return one_tensor_program(kernel, (chaser, idle), is_idle, np.zeros(sm + 1, np.int64), ring * stride_bytes)
+
+
+def _bandwidth(row: dict[str, Any]) -> Probe:
+    match = _GRID.fullmatch(row["param"])
+    family = next((name for name in BANDWIDTHS if row["what"].startswith(name)), None)
+    if match is None or family is None:
+        return _unbuilt(row, "no program for this row")
+    operation, mode = BANDWIDTHS[family]
+    ctas, threads, per_cta, wrap = int(match[1]), int(match[2]), int(match[3]) * KIB, int(match[4]) * KIB
+    is_cold = row["what"].startswith("dram")
+    iteration = threads * CHUNK_BYTES * ACCESSES_PER_ITERATION
+    moved = max(iteration, min(per_cta * (1 if is_cold else 64), TOTAL_BYTES // ctas) // iteration * iteration)
+    build = partial(_bandwidth_program, kernel=CompiledKernel("memory", f"bwILi{mode}E"), operation=operation,
+                    ctas=ctas, threads=threads, per_cta=per_cta, wrap=wrap, moved=moved)
+    measured = float(row["value"].split(";")[1].removesuffix("B/clk/cta"))
+    return Probe(f"bandwidth: {row['what']}", f"{ctas} CTAs of {threads} threads", "bandwidth", measured, build,
+                 partial(cta_bytes_per_cycle, cta_bytes=moved), "B/cycle/CTA", l2="cold" if is_cold else "warm",
+                 recorded_sm=None)
+
+
+def _bandwidth_program(
+    spec: GpuSpec, *, kernel: CompiledKernel, operation: str, ctas: int, threads: int, per_cta: int, wrap: int,
+    moved: int,
+) -> Program:
+    """Every CTA moves ``moved`` bytes out of its ``per_cta``, all warps side by side, 16 bytes a lane."""
+    lanes = np.arange(threads, dtype=np.int64).reshape(-1, 32) * CHUNK_BYTES
+    warps, is_async = threads // 32, operation == "CPA16"
+    access = Access(operation, operation, CHUNK_BYTES, lanes if is_async else None, lanes, 0,
+                    np.full(warps, FULL_MASK, np.uint32), np.zeros(warps, np.uint32))
+    pass_bytes = threads * CHUNK_BYTES
+    steps = np.arange(min(moved, per_cta) // pass_bytes, dtype=np.int64)
+    pcs = [*list(body_after_clock(kernel)) * (moved // (pass_bytes * ACCESSES_PER_ITERATION)), *tail_pcs(kernel)]
+    role = looped_role(kernel, pcs, access, steps * pass_bytes,
+                       steps % ACCESSES_PER_ITERATION * pass_bytes if is_async else None)
+    starts = np.arange(ctas, dtype=np.int64) * per_cta % wrap
+    size = min(wrap, ctas * per_cta)
+    shared = pass_bytes * ACCESSES_PER_ITERATION if is_async else 0
+    return one_tensor_program(kernel, (role,), np.zeros(ctas), starts, size, shared_bytes=shared, registers=32,
+                              is_output=operation.startswith("STG"))

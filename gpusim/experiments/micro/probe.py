@@ -1,0 +1,87 @@
+"""Models one measured number of a microbenchmark: the program that asks the same question, and how to read the answer.
+Leaves out which tables there are, and the summary over probes (gpusim.experiments.micro.validate)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from gpusim.arch import GpuSpec
+from gpusim.engine import EVENT_KINDS, RecordWindow, SimulationResult, simulate
+from gpusim.errors import GpusimError, UserError
+from gpusim.program import Program
+
+__all__ = ["LEVELS_PCT", "NoProgram", "Probe", "Quantity", "Reader", "cta_bytes_per_cycle", "cycles_between", "run_probe"]
+
+Quantity = Literal["latency", "throughput", "bandwidth"]
+LEVELS_PCT: dict[Quantity, float] = {"latency": 3.0, "throughput": 3.0, "bandwidth": 10.0}
+"""How near a simulated number has to be; a latency may also be within LATENCY_CYCLES."""
+LATENCY_CYCLES = 1.0
+ISSUE = EVENT_KINDS.index("issue")
+WHOLE_RUN = 1 << 40
+
+Build = Callable[[GpuSpec], Program]
+Reader = Callable[[SimulationResult], float]
+
+
+class NoProgram(UserError):
+    """No program can ask what this row measured; ``str(error)`` is the reason."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """``build`` makes the program for a GPU, ``read`` takes the number out of its simulation, in ``unit``."""
+
+    mechanism: str
+    what: str
+    quantity: Quantity
+    measured: float
+    build: Build
+    read: Reader
+    unit: str = "cycles"
+    gpu: str = ""  # empty: the GPU under test
+    l2: str = "warm"
+    recorded_sm: int | None = 0  # None: the reader needs no events
+
+
+def run_probe(probe: Probe, spec: GpuSpec) -> dict[str, Any]:
+    """Simulate a probe: a row with ``simulated`` and ``error_pct``, or None and the ``reason``."""
+    row: dict[str, Any] = {
+        "mechanism": probe.mechanism, "what": probe.what, "gpu": spec.name, "quantity": probe.quantity,
+        "unit": probe.unit, "measured": probe.measured, "simulated": None, "error_pct": None, "within_level": None,
+        "reason": "",
+    }
+    try:
+        simulated = _simulate(probe, spec)
+    except GpusimError as error:
+        return row | {"reason": str(error)}
+    error_pct = 100.0 * (simulated / probe.measured - 1.0)
+    close = probe.quantity == "latency" and abs(simulated - probe.measured) <= LATENCY_CYCLES
+    within = close or abs(error_pct) <= LEVELS_PCT[probe.quantity]
+    return row | {"simulated": simulated, "error_pct": error_pct, "within_level": within}
+
+
+def _simulate(probe: Probe, spec: GpuSpec) -> float:
+    record = None if probe.recorded_sm is None else RecordWindow(probe.recorded_sm, 0, WHOLE_RUN)
+    program = probe.build(spec)
+    return probe.read(simulate(program, spec, l2=probe.l2, launch_overhead=False, record=record))
+
+
+def cycles_between(result: SimulationResult, *, pcs: tuple[int, ...], per: float = 1.0) -> float:
+    """Cycles between the last two issues of instructions ``pcs`` by the first warp, divided by ``per``.
+
+    What a kernel that reads its clock twice reports. Raises NoProgram when it read fewer than two.
+    """
+    events = result.events
+    starts = events["start"][(events["kind"] == ISSUE) & (events["warp"] == 0) & np.isin(events["pc"], pcs)]
+    if len(starts) < 2:
+        raise NoProgram("the first warp reads its clock less than twice", got=len(starts))
+    return float(starts[-1] - starts[-2]) / per
+
+
+def cta_bytes_per_cycle(result: SimulationResult, *, cta_bytes: int) -> float:
+    """Bytes per cycle of the slowest CTA, each of which moves ``cta_bytes``."""
+    return cta_bytes / float((result.cta_end - result.cta_start).max())

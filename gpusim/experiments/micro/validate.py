@@ -1,0 +1,82 @@
+"""Models `gpusim validate --micro`: every probe simulated, errors by row and by mechanism.
+Leaves out the probes' tables (their own modules) and terminals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+from joblib import Parallel, delayed
+
+from gpusim.arch import load_gpu
+from gpusim.experiments.micro.copies import copy_probes
+from gpusim.experiments.micro.memory import memory_probes
+from gpusim.experiments.micro.pipes import pipe_probes
+from gpusim.experiments.micro.probe import Probe, run_probe
+from gpusim.experiments.micro.published import published_probes
+from gpusim.experiments.micro.shared import shared_probes
+
+__all__ = ["MicroResult", "all_probes", "validate_micro"]
+
+
+@dataclass(frozen=True)
+class MicroResult:
+    """``rows``: one object per probe. ``mechanisms``: one per mechanism. ``summary``: over all of them."""
+
+    rows: list[dict[str, Any]]
+    mechanisms: list[dict[str, Any]]
+    summary: dict[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"summary": self.summary, "mechanisms": self.mechanisms, "rows": self.rows}
+
+
+def all_probes() -> list[Probe]:
+    """Every measured or published number there is a probe for."""
+    return [*pipe_probes(), *shared_probes(), *copy_probes(), *memory_probes(), *published_probes()]
+
+
+def validate_micro(
+    gpu: str = "h200", jobs: int = 1, progress: Callable[[float], None] | None = None,
+    probes: Sequence[Probe] | None = None,
+) -> MicroResult:
+    """Simulate the probes (all of them unless given), those of no other GPU on ``gpu``.
+
+    Raises UserError for an unknown GPU. Probes without a program keep the reason and are counted.
+    """
+    load_gpu(gpu)
+    chosen = all_probes() if probes is None else list(probes)
+    tasks = (delayed(_run)(index, probe, probe.gpu or gpu) for index, probe in enumerate(chosen))
+    rows: list[dict[str, Any]] = [{} for _ in chosen]
+    for done, (index, row) in enumerate(Parallel(n_jobs=jobs, return_as="generator_unordered")(tasks), start=1):
+        rows[index] = row
+        if progress:
+            progress(done / len(chosen))
+    return MicroResult(rows, mechanism_table(rows), _totals(rows))
+
+
+def _run(index: int, probe: Probe, gpu: str) -> tuple[int, dict[str, Any]]:
+    return index, run_probe(probe, load_gpu(gpu))
+
+
+def mechanism_table(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Mean absolute error, bias and worst row of each mechanism, in the order of first appearance."""
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault((row["mechanism"], row["gpu"]), []).append(row)
+    return [{"mechanism": mechanism, "gpu": gpu, **_totals(group)} for (mechanism, gpu), group in groups.items()]
+
+
+def _totals(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    built = [row for row in rows if row["error_pct"] is not None]
+    total: dict[str, Any] = {"rows": len(rows), "built": len(built)}
+    if not built:
+        return total | {"within_level": 0, "mean_pct": None, "bias_pct": None, "worst_pct": None, "worst": ""}
+    errors = pd.Series([row["error_pct"] for row in built])
+    worst = int(errors.abs().argmax())
+    return total | {
+        "within_level": sum(bool(row["within_level"]) for row in built), "mean_pct": float(errors.abs().mean()),
+        "bias_pct": float(errors.mean()), "worst_pct": float(errors[worst]), "worst": built[worst]["what"],
+    }

@@ -1,0 +1,37 @@
+"""Models how CUTLASS 2.x divides a threadblock tile: warps, tensor-core instruction, copies per k step.
+Leaves out the main loops themselves."""
+
+from __future__ import annotations
+
+import gpusim as gs
+from gpusim.dsl.tiled import TiledMma
+
+__all__ = ["cut_tile", "interleaved_pieces", "tensor_op_mma"]
+
+
+def cut_tile(extent: int, tile: int) -> int:
+    """CTAs along an extent, the last one possibly partial."""
+    return -(-extent // tile)
+
+
+def tensor_op_mma(tile: tuple[int, int, int], warp: tuple[int, int, int], instruction: tuple[int, int, int],
+                  input_type: str, accumulator_type: str) -> TiledMma:
+    """The warps' MMA of a tile. Raises UserError for shapes that do not divide, fewer than two k steps or odd ones."""
+    if tile[2] != warp[2]:
+        raise gs.UserError("warps that share k (sliced-K) are not modelled", got=f"tile k {tile[2]}, warp k {warp[2]}",
+                           suggestion=f"warp k of {tile[2]}")
+    k_steps, rest = divmod(warp[2], instruction[2])
+    if rest or k_steps < 2 or k_steps % 2:
+        raise gs.UserError("a warp tile has an even number of k steps, two or more", got=f"{warp[2]} by {instruction[2]}",
+                           suggestion=f"warp k of {2 * instruction[2]}")
+    if any(t % w for t, w in zip(tile[:2], warp[:2], strict=True)):
+        raise gs.UserError("warp tiles must divide the threadblock tile", got=f"{tile[:2]} by {warp[:2]}")
+    a, c, shape = input_type.upper(), accumulator_type.upper(), "x".join(map(str, instruction))
+    atom = getattr(gs.mma, f"SM80_{shape}_{c}{a}{a}{c}_TN")
+    return gs.tiled_mma(atom, tile=tile[:2], warps=(tile[0] // warp[0], tile[1] // warp[1]))
+
+
+def interleaved_pieces(pieces: int, step: int, k_steps: int) -> range:
+    """Pieces of a tile that MmaMultistage copies beside k step ``step``."""
+    group = -(-pieces // k_steps)
+    return range(min(pieces, step * group), min(pieces, (step + 1) * group))

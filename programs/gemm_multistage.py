@@ -1,0 +1,88 @@
+"""CUTLASS 2.x MmaMultistage on tensor cores: cp.async over 3 or more stages, XOR layouts, epilogue in shared memory."""
+
+import gpusim as gs
+from common.epilogue import tensor_op_epilogue
+from common.operand import TensorOpOperand
+from common.problem import flops, operands, reference
+from common.tensor_op import cut_tile, interleaved_pieces, tensor_op_mma
+from gpusim.dsl.iterators import KRange
+from gpusim.dsl.lowering.iterators import dead_loads, uniform_steps
+
+__all__ = ["SIZES", "flops", "gemm_multistage", "problem", "reference"]
+
+SIZES = {"M": 2048, "N": 2048, "K": 2048}
+UNIFORM_STEPS = {True: 17, False: 11}  # stage arithmetic of an iteration; more where an operand is K-major
+
+
+def problem(M, N, K, input_type, output_type, layouts):
+    return operands(M, N, K, input_type, output_type, layouts)
+
+
+@gs.kernel
+def gemm_multistage(ctx, A, B, D, *, tile=(128, 128, 32), warp=(64, 64, 32), instruction=(16, 8, 16), num_stages=3,
+                    input_type="f16", accumulator_type="f32", output_type="f16", layouts="tn", clear="none", epilogue_steps=2):
+    if num_stages < 3:
+        raise gs.UserError("MmaMultistage has at least 3 stages", got=f"num_stages={num_stages}",
+                           suggestion="gemm_pipelined for 2 stages")
+    if clear not in ("none", "zfill"):
+        raise gs.UserError("shared memory outside the problem is left as it is or filled with zeros", got=f"'{clear}'",
+                           suggestion="clear=none or clear=zfill")
+    mma = tensor_op_mma(tile, warp, instruction, input_type, accumulator_type)
+    tiles = cut_tile(A.shape[0], tile[0]), cut_tile(B.shape[0], tile[1])
+    m, n = ctx.launch(tiles, warps=mma.num_warps)
+    k = KRange(0, A.shape[1], tile[2])
+    a = TensorOpOperand(ctx, "A", A, m, mma, (tile[0], tile[2]), num_stages, k)
+    b = TensorOpOperand(ctx, "B", B, n, mma, (tile[1], tile[2]), num_stages, k)
+    rA, rB = ctx.fragment(mma, "A", buffers=2), ctx.fragment(mma, "B", buffers=2)
+    accumulators = ctx.fragment(mma, "C")
+    k_steps = a.k_steps
+    groups = [(interleaved_pieces(len(a.stored), step, k_steps), interleaved_pieces(len(b.stored), step, k_steps))
+              for step in range(k_steps)]
+    next_stage = uniform_steps(ctx.recorder.registers, UNIFORM_STEPS[a.k_major or b.k_major],
+                               [a.write_stage, b.write_stage, a.read_stage, b.read_stage])
+
+    def copy_group(k_tile, stage, step):
+        for operand, pieces in zip((a, b), groups[step], strict=True):
+            if pieces:
+                operand.copy_async(k_tile, stage, pieces, zfill=clear == "zfill")
+
+    def load_fragments(step, stage, buffer):
+        a.load(step, stage, rA[buffer])
+        b.load(step, stage, rB[buffer])
+
+    with ctx.scope("prologue"):
+        ctx.code([*a.setup(), *b.setup()])
+        for stage in range(num_stages - 1):
+            ctx.code(dead_loads())
+            for operand in (a, b):
+                operand.copy_async(stage, stage, range(len(operand.stored)), zfill=True)
+                ctx.code(operand.next_tile())
+            ctx.cp_async_commit_group()
+        ctx.clear(accumulators)
+        ctx.cp_async_wait_group(num_stages - 2)
+        ctx.sync_threads()
+        load_fragments(0, 0, 0)
+
+    read, write, buffer = 0, num_stages - 1, 0
+    for k_tile in ctx.range(k.tiles, name="main_loop"):
+        for step in range(k_steps):
+            load_fragments((step + 1) % k_steps, read, 1 - buffer)
+            ctx.gemm(mma, accumulators, rA[buffer], rB[buffer])
+            if step == 0:
+                ctx.code(dead_loads())
+            if step < k_steps - 1:
+                copy_group(k_tile + num_stages - 1, write, step)
+            if step == k_steps - 2:
+                copy_group(k_tile + num_stages - 1, write, k_steps - 1)
+                ctx.cp_async_commit_group()
+                ctx.cp_async_wait_group(num_stages - 2)
+                ctx.sync_threads()
+                ctx.code([*a.next_tile(), *b.next_tile(), *next_stage])
+                read, write = (read + 1) % num_stages, (write + 1) % num_stages
+            buffer = 1 - buffer
+
+    with ctx.scope("epilogue"):
+        ctx.cp_async_commit_group()
+        ctx.cp_async_wait_group(0)
+        ctx.sync_threads()
+        tensor_op_epilogue(ctx, D, (m, n), mma, accumulators, a.array, epilogue_steps).run()

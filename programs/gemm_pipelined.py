@@ -1,0 +1,68 @@
+"""CUTLASS 2.x MmaPipelined on tensor cores: two stages, ld.global through registers to st.shared, XOR layouts."""
+
+import gpusim as gs
+from common.epilogue import tensor_op_epilogue
+from common.operand import TensorOpOperand
+from common.problem import flops, operands, reference
+from common.tensor_op import cut_tile, tensor_op_mma
+from gpusim.dsl.iterators import KRange
+from gpusim.dsl.lowering.iterators import uniform_steps
+
+__all__ = ["SIZES", "flops", "gemm_pipelined", "problem", "reference"]
+
+SIZES = {"M": 2048, "N": 2048, "K": 2048}
+STAGES = 2
+UNIFORM_STEPS = 13  # stage arithmetic of an iteration
+
+
+def problem(M, N, K, input_type, output_type, layouts):
+    return operands(M, N, K, input_type, output_type, layouts)
+
+
+@gs.kernel
+def gemm_pipelined(ctx, A, B, D, *, tile=(128, 128, 32), warp=(64, 64, 32), instruction=(16, 8, 16), input_type="f16",
+                   accumulator_type="f32", output_type="f16", layouts="tn", epilogue_steps=2):
+    mma = tensor_op_mma(tile, warp, instruction, input_type, accumulator_type)
+    tiles = cut_tile(A.shape[0], tile[0]), cut_tile(B.shape[0], tile[1])
+    m, n = ctx.launch(tiles, warps=mma.num_warps)
+    k = KRange(0, A.shape[1], tile[2])
+    a = TensorOpOperand(ctx, "A", A, m, mma, (tile[0], tile[2]), STAGES, k)
+    b = TensorOpOperand(ctx, "B", B, n, mma, (tile[1], tile[2]), STAGES, k)
+    tile_a, tile_b = a.staged(), b.staged()
+    rA, rB = ctx.fragment(mma, "A", buffers=2), ctx.fragment(mma, "B", buffers=2)
+    accumulators = ctx.fragment(mma, "C")
+    next_stage = uniform_steps(ctx.recorder.registers, UNIFORM_STEPS,
+                               [a.write_stage, b.write_stage, a.read_stage, b.read_stage])
+
+    def load_fragments(step, stage, buffer):
+        a.load(step, stage, rA[buffer])
+        b.load(step, stage, rB[buffer])
+
+    with ctx.scope("prologue"):
+        ctx.code([*a.setup(), *b.setup()])
+        tile_a.load(0)
+        tile_b.load(0)
+        ctx.clear(accumulators)
+        tile_a.store(0)
+        tile_b.store(0)
+        ctx.sync_threads()
+        load_fragments(0, 0, 0)
+
+    read, buffer = 0, 0
+    for k_tile in ctx.range(k.tiles, name="main_loop"):
+        for step in range(a.k_steps):
+            if step == a.k_steps - 1:
+                tile_a.store(1 - read)
+                tile_b.store(1 - read)
+                ctx.sync_threads()
+                ctx.code(next_stage)
+                read = 1 - read
+            load_fragments((step + 1) % a.k_steps, read, 1 - buffer)
+            if step == 0:
+                tile_a.load(k_tile + 1)
+                tile_b.load(k_tile + 1)
+            ctx.gemm(mma, accumulators, rA[buffer], rB[buffer])
+            buffer = 1 - buffer
+
+    with ctx.scope("epilogue"):
+        tensor_op_epilogue(ctx, D, (m, n), mma, accumulators, a.array, epilogue_steps).run()
