@@ -1,10 +1,11 @@
 """CUTLASS 2.x MmaMultistage on tensor cores: cp.async over 3 or more stages, XOR layouts, epilogue in shared memory."""
 
-import gpusim as gs
 from common.epilogue import tensor_op_epilogue
 from common.operand import TensorOpOperand
 from common.problem import flops, operands, reference
 from common.tensor_op import cut_tile, interleaved_pieces, tensor_op_mma
+
+import gpusim as gs
 from gpusim.dsl.iterators import KRange
 from gpusim.dsl.lowering.iterators import dead_loads, uniform_steps
 
@@ -20,7 +21,8 @@ def problem(M, N, K, input_type, output_type, layouts):
 
 @gs.kernel
 def gemm_multistage(ctx, A, B, D, *, tile=(128, 128, 32), warp=(64, 64, 32), instruction=(16, 8, 16), num_stages=3,
-                    input_type="f16", accumulator_type="f32", output_type="f16", layouts="tn", clear="none", epilogue_steps=2):
+                    input_type="f16", accumulator_type="f32", output_type="f16", layouts="tn", raster_log=0,
+                    clear="none", epilogue_steps=2):
     if num_stages < 3:
         raise gs.UserError("MmaMultistage has at least 3 stages", got=f"num_stages={num_stages}",
                            suggestion="gemm_pipelined for 2 stages")
@@ -29,22 +31,20 @@ def gemm_multistage(ctx, A, B, D, *, tile=(128, 128, 32), warp=(64, 64, 32), ins
                            suggestion="clear=none or clear=zfill")
     mma = tensor_op_mma(tile, warp, instruction, input_type, accumulator_type)
     tiles = cut_tile(A.shape[0], tile[0]), cut_tile(B.shape[0], tile[1])
-    m, n = ctx.launch(tiles, warps=mma.num_warps)
+    m, n = ctx.launch(tiles, warps=mma.num_warps, raster_log=raster_log)
     k = KRange(0, A.shape[1], tile[2])
     a = TensorOpOperand(ctx, "A", A, m, mma, (tile[0], tile[2]), num_stages, k)
     b = TensorOpOperand(ctx, "B", B, n, mma, (tile[1], tile[2]), num_stages, k)
     rA, rB = ctx.fragment(mma, "A", buffers=2), ctx.fragment(mma, "B", buffers=2)
     accumulators = ctx.fragment(mma, "C")
     k_steps = a.k_steps
-    groups = [(interleaved_pieces(len(a.stored), step, k_steps), interleaved_pieces(len(b.stored), step, k_steps))
-              for step in range(k_steps)]
     next_stage = uniform_steps(ctx.recorder.registers, UNIFORM_STEPS[a.k_major or b.k_major],
-                               [a.write_stage, b.write_stage, a.read_stage, b.read_stage])
+                               [a.copies.write_stage, b.copies.write_stage, a.read_stage, b.read_stage])
 
     def copy_group(k_tile, stage, step):
-        for operand, pieces in zip((a, b), groups[step], strict=True):
-            if pieces:
-                operand.copy_async(k_tile, stage, pieces, zfill=clear == "zfill")
+        for operand in (a, b):
+            if pieces := interleaved_pieces(len(operand.copies), step, k_steps):
+                operand.copies.copy_async(k_tile, stage, pieces, zfill=clear == "zfill")
 
     def load_fragments(step, stage, buffer):
         a.load(step, stage, rA[buffer])
@@ -55,8 +55,8 @@ def gemm_multistage(ctx, A, B, D, *, tile=(128, 128, 32), warp=(64, 64, 32), ins
         for stage in range(num_stages - 1):
             ctx.code(dead_loads())
             for operand in (a, b):
-                operand.copy_async(stage, stage, range(len(operand.stored)), zfill=True)
-                ctx.code(operand.next_tile())
+                operand.copies.copy_async(stage, stage, range(len(operand.copies)), zfill=True)
+                ctx.code(operand.copies.next_tile())
             ctx.cp_async_commit_group()
         ctx.clear(accumulators)
         ctx.cp_async_wait_group(num_stages - 2)
@@ -68,16 +68,15 @@ def gemm_multistage(ctx, A, B, D, *, tile=(128, 128, 32), warp=(64, 64, 32), ins
         for step in range(k_steps):
             load_fragments((step + 1) % k_steps, read, 1 - buffer)
             ctx.gemm(mma, accumulators, rA[buffer], rB[buffer])
-            if step == 0:
-                ctx.code(dead_loads())
             if step < k_steps - 1:
+                ctx.code(dead_loads())
                 copy_group(k_tile + num_stages - 1, write, step)
             if step == k_steps - 2:
                 copy_group(k_tile + num_stages - 1, write, k_steps - 1)
                 ctx.cp_async_commit_group()
                 ctx.cp_async_wait_group(num_stages - 2)
                 ctx.sync_threads()
-                ctx.code([*a.next_tile(), *b.next_tile(), *next_stage])
+                ctx.code([*a.copies.next_tile(), *b.copies.next_tile(), *next_stage])
                 read, write = (read + 1) % num_stages, (write + 1) % num_stages
             buffer = 1 - buffer
 

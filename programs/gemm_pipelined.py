@@ -1,10 +1,11 @@
 """CUTLASS 2.x MmaPipelined on tensor cores: two stages, ld.global through registers to st.shared, XOR layouts."""
 
-import gpusim as gs
 from common.epilogue import tensor_op_epilogue
 from common.operand import TensorOpOperand
 from common.problem import flops, operands, reference
 from common.tensor_op import cut_tile, tensor_op_mma
+
+import gpusim as gs
 from gpusim.dsl.iterators import KRange
 from gpusim.dsl.lowering.iterators import uniform_steps
 
@@ -21,18 +22,17 @@ def problem(M, N, K, input_type, output_type, layouts):
 
 @gs.kernel
 def gemm_pipelined(ctx, A, B, D, *, tile=(128, 128, 32), warp=(64, 64, 32), instruction=(16, 8, 16), input_type="f16",
-                   accumulator_type="f32", output_type="f16", layouts="tn", epilogue_steps=2):
+                   accumulator_type="f32", output_type="f16", layouts="tn", raster_log=0, epilogue_steps=2):
     mma = tensor_op_mma(tile, warp, instruction, input_type, accumulator_type)
     tiles = cut_tile(A.shape[0], tile[0]), cut_tile(B.shape[0], tile[1])
-    m, n = ctx.launch(tiles, warps=mma.num_warps)
+    m, n = ctx.launch(tiles, warps=mma.num_warps, raster_log=raster_log)
     k = KRange(0, A.shape[1], tile[2])
     a = TensorOpOperand(ctx, "A", A, m, mma, (tile[0], tile[2]), STAGES, k)
     b = TensorOpOperand(ctx, "B", B, n, mma, (tile[1], tile[2]), STAGES, k)
-    tile_a, tile_b = a.staged(), b.staged()
     rA, rB = ctx.fragment(mma, "A", buffers=2), ctx.fragment(mma, "B", buffers=2)
     accumulators = ctx.fragment(mma, "C")
     next_stage = uniform_steps(ctx.recorder.registers, UNIFORM_STEPS,
-                               [a.write_stage, b.write_stage, a.read_stage, b.read_stage])
+                               [a.copies.write_stage, b.copies.write_stage, a.read_stage, b.read_stage])
 
     def load_fragments(step, stage, buffer):
         a.load(step, stage, rA[buffer])
@@ -40,11 +40,11 @@ def gemm_pipelined(ctx, A, B, D, *, tile=(128, 128, 32), warp=(64, 64, 32), inst
 
     with ctx.scope("prologue"):
         ctx.code([*a.setup(), *b.setup()])
-        tile_a.load(0)
-        tile_b.load(0)
+        a.copies.load(0)
+        b.copies.load(0)
         ctx.clear(accumulators)
-        tile_a.store(0)
-        tile_b.store(0)
+        a.copies.store(0)
+        b.copies.store(0)
         ctx.sync_threads()
         load_fragments(0, 0, 0)
 
@@ -52,15 +52,15 @@ def gemm_pipelined(ctx, A, B, D, *, tile=(128, 128, 32), warp=(64, 64, 32), inst
     for k_tile in ctx.range(k.tiles, name="main_loop"):
         for step in range(a.k_steps):
             if step == a.k_steps - 1:
-                tile_a.store(1 - read)
-                tile_b.store(1 - read)
+                a.copies.store(1 - read)
+                b.copies.store(1 - read)
                 ctx.sync_threads()
                 ctx.code(next_stage)
                 read = 1 - read
             load_fragments((step + 1) % a.k_steps, read, 1 - buffer)
             if step == 0:
-                tile_a.load(k_tile + 1)
-                tile_b.load(k_tile + 1)
+                a.copies.load(k_tile + 1)
+                b.copies.load(k_tile + 1)
             ctx.gemm(mma, accumulators, rA[buffer], rB[buffer])
             buffer = 1 - buffer
 

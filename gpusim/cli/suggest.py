@@ -23,7 +23,7 @@ def suggest(
     target: Target,
     settings: Settings = None,
     parameter: Annotated[
-        list[str] | None, typer.Option(help="Parameter to choose; default: all that spell a swizzle.")
+        list[str] | None, typer.Option(help="Parameter to choose; default: all named swizzle.")
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="Candidates to show.")] = 8,
     simulate: Annotated[bool, typer.Option(help="Simulate the kernel before and after.")] = True,
@@ -68,8 +68,8 @@ def _print_proof(proof: Proof) -> None:
     screen = console()
     screen.print(proof.sentence(), markup=False)
     for column, swizzle in proof.formulas.items():
-        answer = f"the closed formula gives {swizzle}" if swizzle else "the closed formula does not apply"
-        screen.print(f"{column.unit_bytes}-byte units in a column of {column.row_bytes}-byte rows: {answer}",
+        answer = f"gives {swizzle}" if swizzle else "does not apply"
+        screen.print(f"{column.unit_bytes}-byte units in a column of {column.row_bytes}-byte rows: the closed formula {answer}",
                      markup=False)
 
 

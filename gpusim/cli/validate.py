@@ -4,13 +4,13 @@ Leaves out the scoring (gpusim.experiments.validate)."""
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from gpusim.cli.options import Gpu, Jobs
 from gpusim.cli.output import console, print_json, print_rows, progress_bar
-from gpusim.errors import SimulatedFailure
+from gpusim.errors import SimulatedFailure, UserError
 
 if TYPE_CHECKING:
     from gpusim.experiments.validate import ValidationResult
@@ -23,18 +23,24 @@ _ROW_QUANTITIES = (
 
 
 def validate(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Rows in the schema of kernels.csv.")],
+    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="Rows in the schema of kernels.csv.")] = None,
     gpu: Gpu = "h200",
     jobs: Jobs = 1,
     fidelity: Annotated[Literal["full", "sampled"], typer.Option(help="Simulate every SM, or a few.")] = "full",
     json: Annotated[Path | None, typer.Option("--json", metavar="OUT", help="Write JSON; - is stdout.")] = None,
     report: Annotated[Path | None, typer.Option(metavar="OUT.md", help="Write report and scatter plot.")] = None,
     gate: Annotated[float | None, typer.Option(metavar="PCT", help="Exit 1 above this mean error of cycles.")] = None,
+    micro: Annotated[bool, typer.Option("--micro", help="Compare microbenchmarks instead; takes no FILE.")] = False,
 ) -> None:
-    """Compare simulations with measured kernels.
+    """Compare simulations with measured kernels, or with measured microbenchmarks.
 
     Reads rows of kernels.csv, simulates each from a cold start and prints the errors of cycles, counters and stalls.
     """
+    if micro:
+        _refuse_with_micro(file, report, gate)
+        return _validate_micro(gpu, jobs, json)
+    if file is None:
+        raise UserError("validate needs a FILE of rows or --micro", suggestion="the schema is that of kernels.csv")
     from gpusim.experiments.validate import validate as run_validation
 
     with progress_bar(f"validating {file} on {gpu}") as advance:
@@ -50,23 +56,44 @@ def validate(
         raise SimulatedFailure(f"{found}, the gate is {gate:g} %")
 
 
+def _refuse_with_micro(file: Path | None, report: Path | None, gate: float | None) -> None:
+    for name, value in (("FILE", file), ("--report", report), ("--gate", gate)):
+        if value is not None:
+            raise UserError(f"--micro has its own tables and takes no {name}", got=value)
+
+
+def _validate_micro(gpu: str, jobs: int, json: Path | None) -> None:
+    from gpusim.cli.micro_view import print_micro
+    from gpusim.experiments.micro import validate_micro
+
+    with progress_bar(f"microbenchmarks on {gpu}") as advance:
+        result = validate_micro(gpu, jobs, advance)
+    if not _write_json(json, result.to_json()):
+        print_micro(result)
+
+
 def _print(result: ValidationResult, json: Path | None) -> None:
-    if json is not None and str(json) == "-":
-        return print_json(result.to_json())
-    if json is not None:
-        _write_json(json, result)
+    if _write_json(json, result.to_json()):
+        return
     _print_rows(result)
     _print_dropped(result)
     print_rows("In all", ["", ""], [(key.replace("_", " "), value) for key, value in result.summary.items()])
 
 
-def _write_json(path: Path, result: ValidationResult) -> None:
+def _write_json(path: Path | None, data: dict[str, Any]) -> bool:
+    """Write ``data`` where the user wants it; True when that was stdout, which then holds nothing else."""
     import json
 
     from gpusim.cli.output import strict
 
+    if path is None:
+        return False
+    if str(path) == "-":
+        print_json(data)
+        return True
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(strict(result.to_json()), indent=2) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(strict(data), indent=2) + "\n", encoding="utf-8")
+    return False
 
 
 def _print_rows(result: ValidationResult) -> None:

@@ -9,6 +9,6 @@ from gpusim.dsl.tensors import Fragment, GmemTensor, SmemArray, SmemTensor, Tile
 from gpusim.dsl.tiled import TiledCopy, TiledMma, tiled_copy, tiled_mma
 
 __all__ = [
-    "Context", "DType", "Fragment", "GmemTensor", "Kernel", "ProgramFile", "SmemArray", "SmemTensor", "Tile", "TiledCopy",
-    "TiledMma", "kernel", "load_program", "program_names", "tensor", "tiled_copy", "tiled_mma",
+    "Context", "DType", "Fragment", "GmemTensor", "Kernel", "ProgramFile", "SmemArray", "SmemTensor", "Tile",
+    "TiledCopy", "TiledMma", "kernel", "load_program", "program_names", "tensor", "tiled_copy", "tiled_mma",
 ]

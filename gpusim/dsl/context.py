@@ -29,9 +29,9 @@ class Context:
     """What a kernel sees of the CTA it is recorded for: launch, tensors, and the verbs of one warp role."""
 
     def __init__(self, spec: GpuSpec, tensors: tuple[GmemTensor, ...], residues: tuple[int, ...], *,
-                 place: CtaPlace = CtaPlace(), source_file: str = "") -> None:
+                 place: CtaPlace | None = None, source_file: str = "") -> None:
         self.spec, self.source_file = spec, source_file
-        self.grid = Grid(tensors, place=place)
+        self.grid = Grid(tensors, place=place or CtaPlace())
         self.shared = SharedMemory(spec.sm.shared_bytes_per_cta_max)
         self.roles: list[Recorder] = []
         names = [tensor.name for tensor in tensors]
@@ -42,10 +42,11 @@ class Context:
     # launch and tensors
 
     def launch(self, tiles: tuple[int, int], *, warps: int,
-               raster: str = "m", slices: int = 1) -> tuple[BlockCoordinate, BlockCoordinate]:
+               raster: str = "m", slices: int = 1, raster_log: int = 0) -> tuple[BlockCoordinate, BlockCoordinate]:
         """One CTA of ``warps`` warps per tile and slice of k; returns its symbolic (m, n) coordinates. ``raster`` runs
-        fastest. CTAs of a slice are a class of their own, ``ctx.grid.place.slice``."""
-        self.grid.launch(tiles, warps, raster, slices)
+        fastest; ``raster_log``: in bands of up to 2 ** raster_log tiles of n (CUTLASS's identity swizzle). CTAs of a
+        slice are a class of their own, ``ctx.grid.place.slice``."""
+        self.grid.launch(tiles, warps, raster, slices, raster_log)
         return BlockCoordinate(0), BlockCoordinate(1)
 
     def local_tile(self, tensor: GmemTensor, tile: tuple[int, int], coord: tuple[object, object]) -> Tile:

@@ -136,8 +136,8 @@ class GlobalIterator:
 
     def _require_whole_vectors(self, extent: int) -> None:
         if extent % self.pieces.elements:
-            raise UserError(f"tensor {self.tensor.name} must end with a whole vector of {self.pieces.elements} elements",
-                            got=extent, suggestion="pad the problem or choose a smaller alignment")
+            raise UserError(f"a tensor must end with a whole vector of {self.pieces.elements} elements",
+                            place=self.tensor.name, got=extent, suggestion="pad the problem")
 
     def setup(self, others: Sequence[Group] = ()) -> list[Line]:
         """Code before the loop; ``others``: registers with further values that stay."""

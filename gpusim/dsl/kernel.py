@@ -122,7 +122,8 @@ class _Recording:
     def program(self, flops: float, registers: int | None) -> Program:
         first = self._context((0,) * len(self.tensors), CtaPlace())
         addresses = first.grid.cta_addresses()
-        kinds = np.column_stack([first.grid.cta_places(), addresses % LINE_BYTES])
+        places = first.grid.cta_places()
+        kinds = np.column_stack([places, np.where(places[:, 3:], 0, addresses % LINE_BYTES)])
         kinds, cta_class = np.unique(kinds, axis=0, return_inverse=True)
         contexts = [first if not kind.any() else self._context_of(kind.tolist()) for kind in kinds]
         classes = tuple(self._class(f"{context.grid.place.name}{number or ''}", context)
@@ -139,11 +140,14 @@ class _Recording:
 
     def _context_of(self, kind: list[int]) -> Context:
         """``kind``: a row of Grid.cta_places and the residues of the tensors."""
-        return self._context(tuple(kind[3:]), CtaPlace((bool(kind[0]), bool(kind[1])), kind[2]))
+        place = CtaPlace((bool(kind[0]), bool(kind[1])), kind[2], bool(kind[3]))
+        return self._context(tuple(kind[4:]), place)
 
     def _context(self, residues: tuple[int, ...], place: CtaPlace) -> Context:
         context = Context(self.spec, self.tensors, residues, place=place, source_file=self.kernel.file)
         self.kernel.run(context, self.parameters)
+        if place.idle:
+            context.roles = [Recorder(role.name, role.first_warp, role.num_warps) for role in context.roles]
         if sum(role.num_warps for role in context.roles) != context.grid.num_warps:
             raise UserError("the roles of a kernel must use all of its warps", place=self.kernel.name,
                             got=f"{sum(r.num_warps for r in context.roles)} of {context.grid.num_warps}")

@@ -25,16 +25,26 @@ class BlockCoordinate:
 
 @dataclass(frozen=True)
 class CtaPlace:
-    """What CTAs of a class have in common: whether they are the last along m and along n, and their k slice."""
+    """What CTAs of a class have in common: whether they are the last along m and along n, their k slice, and whether
+    a swizzled grid gives them no tile at all."""
 
     last: tuple[bool, bool] = (False, False)
     slice: int = 0
+    idle: bool = False
 
     @property
     def name(self) -> str:
         """For reports: interior, edge m, edge mn, slice 2 ..."""
         edges = "".join(axis for axis, is_last in zip("mn", self.last, strict=True) if is_last)
+        if self.idle:
+            return "idle"
         return (f"edge {edges}" if edges else "interior") + (f" slice {self.slice}" if self.slice else "")
+
+
+def identity_log(tiles_n: int) -> int:
+    """The largest logarithm of GemmIdentityThreadblockSwizzle for so many tiles along n: 8 wide from 6 tiles on, 4 wide
+    from 3, 2 wide from 2."""
+    return next((log for log, least in ((3, 6), (2, 3), (1, 2)) if tiles_n >= least), 0)
 
 
 @dataclass
@@ -47,10 +57,11 @@ class Grid:
     raster: str = "m"
     steps: dict[str, tuple[int, int]] = field(default_factory=dict)  # per tensor: bytes per step in m, in n
     slices: int = 1  # of k, along z
+    raster_log: int = 0  # of CUTLASS's identity swizzle
     place: CtaPlace = CtaPlace()
     partial: list[bool] = field(default_factory=lambda: [False, False])  # the last tile along m, along n is not whole
 
-    def launch(self, tiles: tuple[int, int], warps: int, raster: str, slices: int = 1) -> None:
+    def launch(self, tiles: tuple[int, int], warps: int, raster: str, slices: int = 1, raster_log: int = 0) -> None:
         if min(*tiles, slices) < 1 or warps < 1:
             raise UserError("a grid needs at least one CTA tile along m and n, and a CTA a warp",
                             got=f"{tiles[0]} x {tiles[1]} tiles, {warps} warps",
@@ -59,10 +70,13 @@ class Grid:
             raise UserError("the raster names the axis along which CTAs start first", got=f"'{raster}'",
                             suggestion="'m' or 'n'")
         self.tiles, self.num_warps, self.raster, self.slices = tiles, warps, raster, slices
+        self.raster_log = min(raster_log, identity_log(tiles[1])) if raster == "m" else 0
 
     @property
     def grid(self) -> tuple[int, int, int]:
-        return (*(self.tiles if self.raster == "m" else self.tiles[::-1]), self.slices)
+        width = 1 << self.raster_log
+        across, along = self.tiles if self.raster == "m" else self.tiles[::-1]
+        return across * width, -(-along // width), self.slices
 
     def local_tile(self, tensor: GmemTensor, tile: tuple[int, int], coord: tuple[object, object]) -> Tile:
         """The CTA's tile(s): modes with a block coordinate are fixed by the CTA, the others remain to be indexed.
@@ -131,13 +145,18 @@ class Grid:
     def cta_coordinates(self) -> np.ndarray:
         """(C, 3) tile along m, along n, slice of k."""
         index = self.cta_index().astype(np.int64)
-        return index if self.raster == "m" else index[:, [1, 0, 2]]
+        if self.raster == "n":
+            return index[:, [1, 0, 2]]
+        x, y, z = index.T
+        width = 1 << self.raster_log
+        return np.stack([x // width, y * width + x % width, z], axis=1)
 
     def cta_places(self) -> np.ndarray:
-        """(C, 3) whether a CTA has the partial tile along m, along n (0 or 1); its slice."""
+        """(C, 4) whether a CTA has the partial tile along m, along n (0 or 1); its slice; whether it has no tile."""
         coordinates = self.cta_coordinates()
         last = (coordinates[:, :2] == np.array(self.tiles) - 1) & np.array(self.partial)
-        return np.column_stack([last, coordinates[:, 2]])
+        idle: np.ndarray = np.any(coordinates[:, :2] >= np.array(self.tiles), axis=1)
+        return np.column_stack([last & ~idle[:, None], np.where(idle, 0, coordinates[:, 2]), idle])
 
     def cta_addresses(self) -> np.ndarray:
         """(C, T) byte address of each tensor's tile, not yet rounded to lines."""

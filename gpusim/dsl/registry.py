@@ -26,8 +26,8 @@ __all__ = ["ProgramFile", "load_program", "program_names"]
 class ProgramFile:
     """A file of programs/: one kernel, and what it takes to launch it.
 
-    ``problem(**sizes)`` gives the tensors by the kernel's argument names (and may take parameters of the kernel), ``flops(**sizes)`` the useful operations,
-    ``reference(inputs)`` the outputs by NumPy, ``sizes`` the default problem.
+    ``problem(**sizes)`` gives the tensors by the kernel's argument names (it may take parameters of the kernel too),
+    ``flops(**sizes)`` the useful operations, ``reference(inputs)`` the outputs by NumPy, ``sizes`` the default problem.
     """
 
     name: str

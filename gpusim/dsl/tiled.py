@@ -21,16 +21,23 @@ LANES = 32
 class TiledMma:
     """``warps`` = (m, n) warps, each with a contiguous block of the tile, cut into MMA atoms.
 
-    Warp w works at (w % m, w // m), as CuTe's column-major atom layout (m, n, 1) has it.
+    Warp w works at (w % m, w // m), as CuTe's column-major atom layout (m, n, 1) has it. ``partitions`` such sets of
+    warps share k (sliced-K): each has all of the tile, and accumulators of its own.
     """
 
     atom: MmaAtom
     tile: tuple[int, int]
     warps: tuple[int, int]
+    partitions: int = 1
 
     @property
     def num_warps(self) -> int:
-        return self.warps[0] * self.warps[1]
+        return self.warps[0] * self.warps[1] * self.partitions
+
+    @property
+    def warp_partitions(self) -> np.ndarray:
+        """(warps,) which share of k each warp has."""
+        return np.arange(self.num_warps) // (self.warps[0] * self.warps[1])
 
     @property
     def num_threads(self) -> int:
@@ -53,7 +60,7 @@ class TiledMma:
 
     def warp_rows(self, operand: str) -> np.ndarray:
         """(warps,) first row of each warp in the operand's tile (m for A, n for B)."""
-        warp = np.arange(self.num_warps)
+        warp = np.arange(self.num_warps) % (self.warps[0] * self.warps[1])
         if operand == "B":
             return warp // self.warps[0] * self.warp_tile[1]
         return warp % self.warps[0] * self.warp_tile[0]
@@ -66,7 +73,7 @@ class TiledMma:
         return index % m, index // m
 
 
-def tiled_mma(atom: MmaAtom, *, tile: tuple[int, int], warps: tuple[int, int]) -> TiledMma:
+def tiled_mma(atom: MmaAtom, *, tile: tuple[int, int], warps: tuple[int, int], partitions: int = 1) -> TiledMma:
     """An MMA of ``tile`` = (m, n) by ``warps`` = (m, n) warps. Raises UserError when the division is not exact."""
     for axis, name in enumerate("mn"):
         step = warps[axis] * atom.shape_mnk[axis]
@@ -74,7 +81,7 @@ def tiled_mma(atom: MmaAtom, *, tile: tuple[int, int], warps: tuple[int, int]) -
             raise UserError(f"tile {name} must be a multiple of warps {name} x instruction {name}",
                             got=f"{tile[axis]} for {warps[axis]} warps x {atom.shape_mnk[axis]}",
                             suggestion=f"a multiple of {max(step, atom.shape_mnk[axis])}")
-    return TiledMma(atom, (tile[0], tile[1]), (warps[0], warps[1]))
+    return TiledMma(atom, (tile[0], tile[1]), (warps[0], warps[1]), partitions)
 
 
 def ldmatrix_origins(mma: TiledMma, operand: str, matrices: int) -> list[tuple[int, int]]:

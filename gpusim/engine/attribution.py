@@ -19,13 +19,13 @@ STATE_EVENT, ISSUE_EVENT = EVENT_KINDS.index("state"), EVENT_KINDS.index("issue"
 
 
 @njit(cache=True, nogil=True)
-def record(win, sm, w, warp, kind, state, pc, start, end):
+def record(win, sm, w, warp, kind, state, pc, op, start, end):
     """Keep an event when it falls into the window that the user asked for."""
     if end <= sm.record_start or start >= sm.record_end or win.counts[2] >= len(win.events):
         return
     event = win.events[win.counts[2]]
     event.kind, event.state, event.sub_partition, event.warp_slot = kind, state, w % 4, w
-    event.cta, event.warp, event.pc, event.op = warp.cta, warp.warp, pc, warp.op
+    event.cta, event.warp, event.pc, event.op = warp.cta, warp.warp, pc, op
     event.start, event.end = start, end
     win.counts[2] += 1
 
@@ -70,9 +70,9 @@ def attribute_issue(sm, line, warp, row, time):
 
 
 @njit(cache=True, nogil=True)
-def record_spans(win, sm, w, warp, pc, start):
+def record_spans(win, sm, w, warp, pc, op, start):
     """Keep the states since a warp's last issue as events."""
     for i in range(sm.spans):
         state = sm.span_state[i]
-        record(win, sm, w, warp, ISSUE_EVENT if state == SELECTED else STATE_EVENT, state, pc, start, sm.span_end[i])
+        record(win, sm, w, warp, ISSUE_EVENT if state == SELECTED else STATE_EVENT, state, pc, op, start, sm.span_end[i])
         start = sm.span_end[i]

@@ -32,8 +32,13 @@ class BlockScheduler:
     placed_on: np.ndarray
     _waiting: deque[int] = field(default_factory=deque)
     _upcoming: list[tuple[int, int, int]] = field(default_factory=list)  # (cycle, SM, CTA)
+    _leaving: list[tuple[int, int, int]] = field(default_factory=list)  # (cycle when its slots are free, SM, CTA)
     _arrived: int = 0
     running: int = 0
+
+    def __post_init__(self) -> None:
+        self._slot_cta = np.full(self.state.slots.shape, -1)
+        self._warp_cta = np.full(self.state.warps.shape, -1)
 
     def launch(self, cycle: int) -> None:
         """The first wave: everything that fits starts at once."""
@@ -53,7 +58,7 @@ class BlockScheduler:
 
     def place(self, before: int) -> None:
         """Put the CTAs that start before cycle ``before`` onto their SMs."""
-        due = [entry for entry in self._upcoming if entry[0] < before]
+        due = sorted(entry for entry in self._upcoming if entry[0] < before)
         self._upcoming = [entry for entry in self._upcoming if entry[0] >= before]
         for cycle, sm, cta in due:
             self._install(cycle, sm, cta)
@@ -61,24 +66,41 @@ class BlockScheduler:
     def retire(self, ended: np.ndarray) -> None:
         """CTAs that have ended, rows (SM, slot, cycle): their SMs get the next ones in the order of time."""
         for sm, slot, cycle in sorted(map(tuple, ended.tolist()), key=lambda row: (row[2], row[0], row[1])):
-            self.end[self.state.slots[sm, slot]["cta"]] = cycle
-            self.state.slots[sm, slot]["cta"] = -1
+            cta = int(self.state.slots[sm, slot]["cta"])
+            self.end[cta] = cycle
+            self._leaving.append((cycle + self.gap_cycles, sm, cta))
             self.running -= 1
             if self._waiting:
                 self._upcoming.append((cycle + self.gap_cycles, sm, self._waiting.popleft()))
 
     def _install(self, cycle: int, sm: int, cta: int) -> None:
-        slot = int(np.flatnonzero(self.state.slots[sm]["cta"] < 0)[0])
+        self._free(cycle)
+        slot = int(np.flatnonzero(self._slot_cta[sm] < 0)[0])
+        self._slot_cta[sm, slot] = cta
         self.state.slots[sm, slot] = (cta, self.image.warps_per_cta, 0, 0)
         self.start[cta], self.placed_on[cta] = cycle, sm
         self.running += 1
-        first = int(np.argmin(self.state.warps[sm]["live"].reshape(-1, 4).sum(axis=0)))
+        first = int(np.argmin(self._load(sm)))
         for warp in range(self.image.warps_per_cta):
             self._install_warp(cycle, sm, slot, cta, warp, (first + warp) % 4)
 
+    def _free(self, cycle: int) -> None:
+        """Slots come free as a whole and with the delay of a launch, so what is free never depends on a window."""
+        for _, sm, cta in [entry for entry in self._leaving if entry[0] <= cycle]:
+            self._slot_cta[sm][self._slot_cta[sm] == cta] = -1
+            self._warp_cta[sm][self._warp_cta[sm] == cta] = -1
+        self._leaving = [entry for entry in self._leaving if entry[0] > cycle]
+
+    def _load(self, sm: int) -> np.ndarray:
+        """Warps of the SM's sub-partitions."""
+        return (self._warp_cta[sm] >= 0).reshape(-1, 4).sum(axis=0)
+
     def _install_warp(self, cycle: int, sm: int, slot: int, cta: int, warp: int, part: int) -> None:
         state, image = self.state, self.image
-        w = int(np.flatnonzero(state.warps[sm, part::4]["live"] == 0)[0]) * 4 + part
+        if self._load(sm)[part] * 4 == self._warp_cta.shape[-1]:
+            part = int(np.argmin(self._load(sm)))
+        w = int(np.flatnonzero(self._warp_cta[sm, part::4] < 0)[0]) * 4 + part
+        self._warp_cta[sm, w] = cta
         role = image.class_warp_role[image.cta_class[cta], warp]
         fresh = np.zeros((), WARP)
         fresh["live"], fresh["op"], fresh["group_board"], fresh["age"] = 1, image.role_first_op[role], -1, self._arrived

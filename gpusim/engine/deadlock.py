@@ -17,13 +17,14 @@ SHOWN = 8
 
 
 def describe_deadlock(
-    state: SmState, image: ProgramImage, cycle: float, name_of: Callable[[int], str]
+    state: SmState, image: ProgramImage, name_of: Callable[[int], str]
 ) -> SimulatedFailure:
     """A failure that lists the first warps that wait; ``name_of`` turns a static instruction into text."""
     stuck = np.argwhere(state.warps["live"] > 0)
     lines = [_describe_warp(state, image, int(sm), int(w), name_of) for sm, w in stuck[:SHOWN]]
     more = f"\n  and {len(stuck) - SHOWN} more warps" if len(stuck) > SHOWN else ""
-    return SimulatedFailure(f"deadlock at cycle {int(cycle)}: no warp can ever issue again\n" + "\n".join(lines) + more)
+    cycle = int(state.warps["last_issue"][state.warps["live"] > 0].max()) + 1
+    return SimulatedFailure(f"deadlock at cycle {cycle}: no warp can ever issue again\n" + "\n".join(lines) + more)
 
 
 def _describe_warp(

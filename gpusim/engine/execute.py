@@ -14,7 +14,7 @@ from gpusim.engine.result import EVENT_KINDS
 from gpusim.engine.scoreboards import close_group, ready_time
 from gpusim.engine.state import COUNTERS, GROUPS, NEVER
 
-__all__ = ["execute"]
+__all__ = ["NO_BOARD", "execute", "open_barrier"]
 
 NO_BOARD = 7
 ALL_SECTORS = 15
@@ -44,7 +44,8 @@ def release(warp, board, time, is_long):
     """An internal result or operand read releases a scoreboard barrier at ``time``."""
     if board != NO_BOARD:
         warp.scoreboard[board] = max(warp.scoreboard[board], time)
-        warp.long_board[board] = is_long
+        if is_long or warp.pending[board] == 0:
+            warp.long_board[board] = is_long
 
 
 @njit(cache=True, nogil=True)
@@ -81,7 +82,7 @@ def post(sm, warp, request, base, access, s, w, row, time, token):
     request.base = base + row.global_offset
     request.first, request.count, request.data_cycles = access.first, access.count, access.data_cycles
     request.is_write, request.asynchronous = row.kind == GLOBAL_STORE, row.kind == ASYNC_COPY
-    request.sequence, request.op = sm.sequence, warp.op
+    request.sequence, request.op, request.age = sm.sequence, warp.op, warp.age
     request.fill = ALL_SECTORS if row.flags & WHOLE_LINE else 0
     sm.sequence += 1
 
@@ -173,14 +174,14 @@ def execute(st, mach, ops, acc, bases, win, s, w, row, time):
         if row.access >= 0:
             reach_memory(sm, part, warp, mach, acc, bases, win, s, w, row, time)
     elif row.queue == 0:
-        waves = 1
+        waves = np.int64(1)
         if row.access >= 0:
             access = acc[row.access + warp.warp_row]
             waves = np.int64(access.wavefronts)
             count_shared(sm, access, LOAD if row.kind == SHARED_LOAD or row.kind == LDMATRIX else STORE)
         passed = shared_access(sm, part, warp, mach, row, waves, time)
         if sm.record_end:
-            record(win, sm, w, warp, SHARED_EVENT, 0, row.pc, passed - waves, passed)
+            record(win, sm, w, warp, SHARED_EVENT, 0, row.pc, warp.op, passed - waves, passed)
     elif row.kind == BARRIER:
         end = arrive(sm, st.slots[s, warp.cta_slot], warp, mach, row.operand & 15, time)
         if end:
@@ -188,4 +189,4 @@ def execute(st, mach, ops, acc, bases, win, s, w, row, time):
     else:
         fixed_latency(sm, part, warp, mach, row, time)
         if sm.record_end and row.kind == MMA:
-            record(win, sm, w, warp, MMA_EVENT, 0, row.pc, time, time + row.interval)
+            record(win, sm, w, warp, MMA_EVENT, 0, row.pc, warp.op, time, time + row.interval)

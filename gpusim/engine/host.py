@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import simpy
@@ -55,6 +56,7 @@ class Host:
     def run(self) -> int:
         """Simulate to the end; returns the cycle in which the last CTA ended. Raises SimulatedFailure on deadlock."""
         self._pending = np.zeros(0, COMPLETION)
+        self._held = np.zeros(0, REQUEST_RECORD)
         self._served = np.zeros(0, COMPLETION)
         environment = simpy.Environment()
         with ThreadPoolExecutor(self.workers) if self.workers > 1 else nullcontext() as pool:
@@ -67,7 +69,7 @@ class Host:
         while not self.blocks.finished:
             start = self._next_event()
             if start >= NEVER:
-                raise describe_deadlock(self.state, self.image, environment.now, self.name_of)
+                raise describe_deadlock(self.state, self.image, self.name_of)
             if start > environment.now:
                 yield environment.timeout(start - environment.now)
             end = start + self.window_cycles
@@ -76,13 +78,12 @@ class Host:
             advances = [environment.process(self._advance(environment, group, done, done_first, end))
                         for group in self.groups]
             yield environment.all_of(advances)
-            yield environment.process(self._serve(environment))
+            yield environment.process(self._serve(environment, end))
             self._retire()
 
     def _next_event(self) -> int:
         candidates = [int(self.state.parts["next_issue"].min())]
-        if len(self._pending):
-            candidates.append(int(self._pending["time"].min()))
+        candidates += [int(waiting["time"].min()) for waiting in (self._pending, self._held) if len(waiting)]
         if self.blocks.next_start is not None:
             candidates.append(self.blocks.next_start)
         return min(candidates)
@@ -93,14 +94,14 @@ class Host:
         """One group of SMs in one window; with several workers the groups of a window run side by side."""
         if self._upcoming(group) >= end and done_first[group.first] == done_first[group.last]:
             return
-        arguments = (self.state, self.machine_record, self.image.ops, self.image.accesses, self.image.cta_bases,
-                     group.window, group.first, group.last, done, done_first, end)
+        call = partial(advance_group, self.state, self.machine_record, self.image.ops, self.image.accesses,
+                       self.image.cta_bases, group.window, group.first, group.last, done, done_first, end)
         if self._pool is None:
-            advance_group(*arguments)
+            call()
             return
-        call = self._pool.submit(advance_group, *arguments)
+        running = self._pool.submit(call)
         yield environment.timeout(0)
-        call.result()
+        running.result()
 
     def _upcoming(self, group: Group) -> int:
         return int(self.state.parts[group.first : group.last]["next_issue"].min())
@@ -111,9 +112,13 @@ class Host:
         done = done[np.lexsort((done["time"], done["sm"]))]
         return done, np.searchsorted(done["sm"], np.arange(self.machine.num_sms + 1))
 
-    def _serve(self, environment: simpy.Environment) -> Generator[simpy.Event, None, None]:
-        """The memory system answers the window's requests in the order in which they were sent."""
-        requests = np.concatenate([group.window.requests[: group.window.counts[0]] for group in self.groups])
+    def _serve(self, environment: simpy.Environment, end: int) -> Generator[simpy.Event, None, None]:
+        """The memory system answers what was sent before ``end``, in the order in which it was sent.
+
+        A request that leaves its SM later, for the tag stage has a backlog, waits until the window that sees it go.
+        """
+        requests = np.concatenate([self._held, *(g.window.requests[: g.window.counts[0]] for g in self.groups)])
+        self._held, requests = requests[requests["time"] >= end], requests[requests["time"] < end]
         if len(requests):
             order = np.lexsort((requests["sequence"], requests["sm"], requests["time"]))
             if len(self._served) < len(requests):

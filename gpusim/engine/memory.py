@@ -239,6 +239,7 @@ def serve(mem, machine, requests, order, lines, done):
             row["time"] = max(int(np.ceil(last)), request.time + mach.lookahead)
             row["sm"], row["slot"], row["token"] = request.sm, request.slot, request.token
             row["asynchronous"], row["op"], row["issued"] = request.asynchronous, request.op, request.time
+            row["age"] = request.age
             row["data_cycles"] = request.data_cycles
             count += 1
     return count

@@ -80,8 +80,8 @@ def dispatch_time(part, row, time):
 def pass_data_stage(sm, arrival, cycles):
     """Take the SM's 128-byte data stage for ``cycles``; returns when the last wavefront has passed.
 
-    The stage never idles while work waits, so its time is one number; which of two waiting accesses goes first
-    changes neither's sum.
+    Work is done in the order in which it is announced, so the stage's time is one number: an access whose data come
+    late keeps later ones waiting (reports/DEVIATIONS.md, 2).
     """
     sm.data_stage = max(sm.data_stage, arrival) + cycles
     return sm.data_stage

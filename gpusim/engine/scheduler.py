@@ -8,13 +8,13 @@ from numba import njit
 
 from gpusim.arch.instructions import Kind
 from gpusim.engine.attribution import add_span, attribute_issue, record, record_spans
-from gpusim.engine.execute import execute
+from gpusim.engine.execute import NO_BOARD, execute, open_barrier
 from gpusim.engine.image import ACTIVE, TAKEN, YIELD
 from gpusim.engine.machine import POLICIES
 from gpusim.engine.resources import dispatch_time, free_time, pass_data_stage, pass_queue
 from gpusim.engine.result import EVENT_KINDS, WARP_STATES
 from gpusim.engine.scoreboards import copy_arrived, ready_time
-from gpusim.engine.state import COUNTERS, NEVER
+from gpusim.engine.state import COUNTERS, NAMED_BARRIERS, NEVER
 from gpusim.engine.views import borrow, borrow_state, borrow_window
 
 __all__ = ["advance_group"]
@@ -75,11 +75,11 @@ def look_ahead(part, warps, ops):
 
 @njit(cache=True, nogil=True)
 def hold_others(part, warps, w, time, dispatched):
-    """An issued instruction waits for the register file: no other warp of the sub-partition can issue meanwhile."""
+    """An issued instruction waits for the register file: no other warp of the sub-partition can issue until then."""
     for i in range(part.live):
         other = part.slots[i]
         if other != w:
-            warps[other].dispatch += max(0, dispatched - max(time, warps[other].ready))
+            warps[other].dispatch += max(0, dispatched + 1 - max(time + 1, warps[other].ready))
 
 
 @njit(cache=True, nogil=True)
@@ -106,17 +106,26 @@ def retire(sm, slot, line, warp, time):
 
 
 @njit(cache=True, nogil=True)
+def release_barriers(sm, slot, warps, parts, ops, mach, w, time):
+    """A warp that leaves is not waited for: barriers at which all others stand open."""
+    for barrier in range(NAMED_BARRIERS):
+        if slot.arrived[barrier] > 0 and slot.arrived[barrier] >= slot.warps:
+            slot.arrived[barrier] = 0
+            open_barrier(warps, parts, ops, w, barrier, max(sm.barrier_unit, time) + mach.barrier_base)
+
+
+@njit(cache=True, nogil=True)
 def issue(st, mach, ops, acc, bases, win, s, p, time):
     """Issue one instruction of sub-partition ``p`` at ``time``."""
     sm, part, warps = st.sms[s], st.parts[s, p], st.warps[s]
     w = select(part, mach, warps, ops, time)
     if w >= 0:
         warp = warps[w]
-        row = ops[warp.op]
+        op = warp.op
+        row = ops[op]
         line = win.statics[row.pc]
         attribute_issue(sm, line, warp, row, time)
-        if sm.record_end:
-            record_spans(win, sm, w, warp, row.pc, warp.last_issue + 1)
+        since = warp.last_issue + 1
         dispatched = dispatch_time(part, row, time)
         if dispatched > time:
             hold_others(part, warps, w, time, dispatched)
@@ -132,13 +141,17 @@ def issue(st, mach, ops, acc, bases, win, s, p, time):
         if row.kind != EXIT or not row.flags & ACTIVE:
             warp.op += 1
             warp.ready = ready_time(warp, ops[warp.op])
-            look_ahead(part, warps, ops)
-            return
-        leave(part, w)
-        if retire(sm, st.slots[s, warp.cta_slot], line, warp, time):
-            ended = win.ended[win.counts[1]]
-            ended[0], ended[1], ended[2] = s, warp.cta_slot, st.slots[s, warp.cta_slot].end
-            win.counts[1] += 1
+        else:
+            leave(part, w)
+            slot = st.slots[s, warp.cta_slot]
+            if retire(sm, slot, line, warp, time):
+                ended = win.ended[win.counts[1]]
+                ended[0], ended[1], ended[2] = s, warp.cta_slot, slot.end
+                win.counts[1] += 1
+            else:
+                release_barriers(sm, slot, warps, st.parts[s], ops, mach, w, time)
+        if sm.record_end:
+            record_spans(win, sm, w, warp, row.pc, op, since)
     look_ahead(part, warps, ops)
 
 
@@ -150,11 +163,11 @@ def complete(sm, part, warp, ops, done):
     """
     passed = pass_data_stage(sm, done.time, done.data_cycles)
     sm.counters[STAGE_CYCLES] += done.data_cycles
-    if not warp.live or done.issued < warp.start:
+    if not warp.live or done.age != warp.age:
         return 0
     if done.asynchronous:
         copy_arrived(warp, done.token, passed)
-    else:
+    elif done.token != NO_BOARD:
         warp.pending[done.token] -= 1
         warp.scoreboard[done.token] = max(warp.scoreboard[done.token], passed)
     if warp.ready >= NEVER:
@@ -167,10 +180,7 @@ def complete(sm, part, warp, ops, done):
 @njit(cache=True, nogil=True)
 def record_copy(win, sm, w, warp, ops, done, passed):
     """Keep a copy in flight as an event; it belongs to the op that started it."""
-    used = win.counts[2]
-    record(win, sm, w, warp, COPY_EVENT, 0, ops[done.op].pc, done.issued, passed)
-    if win.counts[2] > used:
-        win.events[used].op = done.op
+    record(win, sm, w, warp, COPY_EVENT, 0, ops[done.op].pc, done.op, done.issued, passed)
 
 
 @njit(cache=True, nogil=True)

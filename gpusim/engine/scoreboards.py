@@ -25,10 +25,10 @@ def groups_release(warp, allowed):
 @njit(cache=True, nogil=True)
 def board_release(warp, board, allowed):
     """(cycle, belongs to global memory) at which a scoreboard barrier lets go."""
-    if warp.group_board == board:
-        return groups_release(warp, allowed), True
     if warp.pending[board] > 0:
         return NEVER, True
+    if warp.group_board == board:
+        return max(groups_release(warp, allowed), warp.scoreboard[board]), True
     return warp.scoreboard[board], warp.long_board[board] != 0
 
 

@@ -182,7 +182,7 @@ def _result(
     counters["l2_hit_pct"] = 100.0 * counters["l2_sector_hits_read"] / reads if reads else 0.0
     counters["launch_overhead_cycles"] = float(
         spec.launch.start_cycles + spec.launch.end_cycles if settings["launch_overhead"] else 0)
-    events = np.concatenate([group.window.events[: group.window.counts[2]] for group in groups])
+    events = _events(host.image, np.concatenate([group.window.events[: group.window.counts[2]] for group in groups]))
     return SimulationResult(
         cycles=cycles,
         clock_mhz=spec.clock.sm_mhz,
@@ -199,11 +199,18 @@ def _result(
         cta_end=blocks.end,
         cta_sm=blocks.placed_on,
         blocks_per_sm=blocks_per_sm,
-        events=events[np.lexsort((events["end"], events["start"]))],
+        events=events,
         host_seconds=host_seconds,
         compile_seconds=compile_seconds,
         settings=settings,
     )
+
+
+def _events(image: ProgramImage, events: np.ndarray) -> np.ndarray:
+    """Events in order of time; op counts from the first row of the warp's role."""
+    roles = image.class_warp_role[image.cta_class[events["cta"]], events["warp"]]
+    events["op"] -= image.role_first_op[roles].astype(np.int32)
+    return events[np.lexsort((events["end"], events["start"]))]
 
 
 def _active_cycles(blocks: BlockScheduler, sms: int) -> np.ndarray:

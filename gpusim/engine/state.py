@@ -86,15 +86,15 @@ SM = np.dtype([
 STATIC = np.dtype([("issued", "<i8"), ("cycles", "<i8", (len(WARP_STATES),))], align=True)
 """Attribution of one static instruction."""
 REQUEST_RECORD = np.dtype([
-    ("time", "<i8"), ("base", "<i8"), ("op", "<i8"), ("sm", "<i4"), ("sequence", "<i4"), ("first", "<i4"),
+    ("time", "<i8"), ("base", "<i8"), ("op", "<i8"), ("age", "<i8"), ("sm", "<i4"), ("sequence", "<i4"), ("first", "<i4"),
     ("count", "<i4"), ("data_cycles", "<i4"), ("slot", "<i2"), ("token", "<i2"), ("is_write", "<i4"),
     ("asynchronous", "<i4"), ("fill", "<i8"),
 ], align=True)
 """One global access of one warp on its way to L2. token: cp.async group or scoreboard barrier;
-fill: sectors that a miss brings along."""
+age: which warp asked, for a slot may have another one when the answer comes; fill: sectors that a miss brings along."""
 COMPLETION = np.dtype([
-    ("time", "<i8"), ("op", "<i8"), ("issued", "<i8"), ("sm", "<i4"), ("data_cycles", "<i4"), ("slot", "<i2"),
-    ("token", "<i2"), ("asynchronous", "<i4"),
+    ("time", "<i8"), ("op", "<i8"), ("issued", "<i8"), ("age", "<i8"), ("sm", "<i4"), ("data_cycles", "<i4"),
+    ("slot", "<i2"), ("token", "<i2"), ("asynchronous", "<i4"),
 ], align=True)
 """All data of one access have arrived at the SM."""
 

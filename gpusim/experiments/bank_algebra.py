@@ -1,9 +1,11 @@
 """Models why an access is free of bank conflicts: linear algebra over F2, and the closed formula for a column of units.
-Leaves out accesses that are not linear (padding carries): those are counted lane by lane (gpusim.memory).
+Leaves out accesses whose banks are not linear in the lane: those are counted lane by lane (gpusim.memory).
 
 In a phase whose lane addresses are ``a(0) XOR M l`` (M over F2, l the bits of the lane number) the lanes want
 ``2**rank(M)`` words and reach ``2**rank(bank rows of M)`` banks, equally often each: the phase takes
 ``2**(rank(M) - rank(bank rows of M))`` wavefronts. It is free of conflicts exactly when the two ranks are equal.
+Where the lanes all want different words, as many as ``2**n`` of n lane bits, only the bank bits need be linear: that
+covers padded rows, whose addresses carry above the bank bits.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ __all__ = ["Column", "PhaseRank", "access_rank", "column_of", "f2_rank", "phase_
 
 @dataclass(frozen=True)
 class PhaseRank:
-    """Ranks over F2 of the map from lane bits to addresses; ``bank_bits`` of the address choose the bank."""
+    """Ranks over F2 of the maps from lane bits to words and to banks, which ``bank_bits`` of the address choose."""
 
     lane_bits: int
     bank_bits: tuple[int, ...]
@@ -64,17 +66,17 @@ def f2_rank(vectors: Sequence[int]) -> int:
 
 
 def phase_rank(addresses: Sequence[int] | np.ndarray, bytes_per_lane: int) -> PhaseRank | None:
-    """The ranks of a phase of 2**n active lanes; None where its addresses are not linear over F2."""
-    first, *_ = lanes = [int(address) for address in addresses]
-    count = len(lanes).bit_length() - 1
-    columns = [lanes[1 << bit] ^ first for bit in range(count)]
-    if len(lanes) != 1 << count or any(lane ^ first != _image(columns, n) for n, lane in enumerate(lanes)):
-        return None
+    """The ranks of a phase of 2**n active lanes; None where the argument does not apply to it."""
     unit = max(WORD_BYTES, bytes_per_lane)
-    words = [column // unit * unit for column in columns]
-    banks = [word % BANK_ROW_BYTES for word in words]
+    words = [int(address) // unit for address in addresses]
+    banks = _columns([word % (BANK_ROW_BYTES // unit) for word in words])
+    if banks is None:
+        return None
+    linear, lane_bits = _columns(words), len(banks)
+    if linear is None and len(set(words)) < len(words):
+        return None
     bits = range(unit.bit_length() - 1, BANK_ROW_BYTES.bit_length() - 1)
-    return PhaseRank(count, tuple(bits), f2_rank(words), f2_rank(banks))
+    return PhaseRank(lane_bits, tuple(bits), lane_bits if linear is None else f2_rank(linear), f2_rank(banks))
 
 
 def access_rank(access: SourceAccess) -> PhaseRank | None:
@@ -100,6 +102,14 @@ def column_of(access: SourceAccess) -> Column | None:
 def _pitch(lanes: np.ndarray) -> int | None:
     steps = np.unique(np.diff(lanes))
     return int(steps[0]) if len(steps) == 1 and steps[0] > 0 else None
+
+
+def _columns(images: Sequence[int]) -> list[int] | None:
+    """The matrix of a map from lane numbers that is linear over F2 up to a constant; None where it is not."""
+    count = len(images).bit_length() - 1
+    columns = [images[1 << bit] ^ images[0] for bit in range(count)]
+    linear = all(image ^ images[0] == _image(columns, lane) for lane, image in enumerate(images))
+    return columns if linear and len(images) == 1 << count else None
 
 
 def _image(columns: Sequence[int], lane: int) -> int:

@@ -26,8 +26,9 @@ def candidate_swizzles(stage_bytes: int) -> list[str]:
 
 
 def swizzle_parameters(parameters: Mapping[str, Any]) -> list[str]:
-    """Names of the kernel parameters whose value spells a swizzle."""
-    return [name for name, value in parameters.items() if isinstance(value, str) and _is_swizzle(value)]
+    """Names of the kernel parameters that choose a swizzle: they are called so, and their value spells one."""
+    return [name for name, value in parameters.items()
+            if "swizzle" in name and isinstance(value, str) and _is_swizzle(value)]
 
 
 def _xors(stage_bytes: int) -> Iterator[str]:

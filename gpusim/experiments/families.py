@@ -43,6 +43,29 @@ def _multistage_parameters(row: Row) -> dict[str, object]:
     }
 
 
+def _threadblock(row: Row) -> dict[str, object]:
+    """Parameters that CUTLASS's pipelines have in common."""
+    letters = {("a", "row"): "t", ("a", "col"): "n", ("b", "row"): "t", ("b", "col"): "n"}
+    return {
+        "tile": [int(row["tile_m"]), int(row["tile_n"]), int(row["tile_k"])],
+        "warp": [int(row["warp_m"]), int(row["warp_n"]), int(row["warp_k"])],
+        "layouts": "".join(letters[operand, str(row[f"layout_{operand}"])] for operand in "ab"),
+        "raster_log": int(row["raster_log"]),
+    }
+
+
+def _tensor_op(row: Row) -> dict[str, object]:
+    return {
+        **_threadblock(row), "instruction": [int(row["inst_m"]), int(row["inst_n"]), int(row["inst_k"])],
+        "input_type": str(row["a_dtype"]), "accumulator_type": str(row["acc_dtype"]),
+        "output_type": str(row["out_dtype"]),
+    }
+
+
+def _staged(parameters: Callable[[Row], dict[str, object]]) -> Callable[[Row], dict[str, object]]:
+    return lambda row: {**parameters(row), "num_stages": int(row["stages"])}
+
+
 def _warps(row: Row, axis: str) -> int:
     """Warps along an axis of the tile."""
     tile, warp = int(row[f"tile_{axis}"]), int(row[f"warp_{axis}"])
@@ -50,6 +73,10 @@ def _warps(row: Row, axis: str) -> int:
         raise Unbuilt(f"tile_{axis} is no multiple of warp_{axis}", got=f"{tile} and {warp}")
     return tile // warp
 
+
+_CUTLASS = {"smem_swizzle": "cutlass", "epilogue": "cutlass", "split_k": 1, "cluster_m": 1, "cluster_n": 1}
+_FFMA = {**_CUTLASS, **dict.fromkeys(("a_dtype", "b_dtype", "acc_dtype", "out_dtype"), "f32"), "inst_m": 1, "inst_n": 1,
+         "inst_k": 1}
 
 _FAMILIES: dict[tuple[str, str], _Family] = {
     ("hand", "multistage"): _Family(
@@ -61,6 +88,11 @@ _FAMILIES: dict[tuple[str, str], _Family] = {
         },
         _multistage_parameters,
     ),
+    ("cutlass", "multistage"): _Family("gemm_multistage", _CUTLASS, _staged(_tensor_op)),
+    ("cutlass", "multistage_slicedk"): _Family("gemm_multistage", _CUTLASS, _staged(_tensor_op)),
+    ("cutlass", "pipelined"): _Family("gemm_pipelined", {**_CUTLASS, "stages": 2}, _tensor_op),
+    ("cutlass", "simt_pipelined"): _Family("sgemm_pipelined", {**_FFMA, "stages": 2}, _threadblock),
+    ("cutlass", "simt_multistage"): _Family("sgemm_multistage", _FFMA, _staged(_threadblock)),
 }
 """By source and family; a new program that is a kernel of kernels.csv adds its row here."""
 

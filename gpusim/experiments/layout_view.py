@@ -18,6 +18,7 @@ from gpusim.errors import UserError, did_you_mean
 __all__ = ["View", "element_bits", "parse_layout", "view_atom", "view_layout", "view_tv"]
 
 _MATRIX_ROW_BITS = 128
+_NAMES_SHOWN = 4
 
 
 @dataclass(frozen=True)
@@ -85,8 +86,17 @@ def view_atom(name: str, bits: int) -> View:
         return _view_mma(MMA_ATOMS[name])
     if name in COPY_ATOMS:
         return _view_copy(COPY_ATOMS[name], bits)
-    raise UserError("neither a layout nor an atom", got=f"'{name}'",
-                    suggestion=did_you_mean(name, (*MMA_ATOMS, *COPY_ATOMS)))
+    raise UserError("neither a layout nor an atom", got=f"'{name}'", suggestion=_nearest(name))
+
+
+def _nearest(name: str) -> str:
+    """The atoms whose names go on as ``name`` does, a few of them; or the one that is most alike."""
+    known = (*MMA_ATOMS, *COPY_ATOMS)
+    longer = [atom for atom in known if name and name.lower() in atom.lower()]
+    if longer:
+        return f"there is {', '.join(longer[:_NAMES_SHOWN])}" + (" ..." if len(longer) > _NAMES_SHOWN else "")
+    suggestion = did_you_mean(name, known)
+    return suggestion if suggestion.startswith("did") else "a layout is written SHAPE:STRIDE, such as (8,64):(64,1)"
 
 
 def _contiguous_mode(layout: Layout) -> int | None:
@@ -102,7 +112,7 @@ def _view_mma(atom: MmaAtom) -> View:
     operands = {"A": (atom.A_tv, (m, k)), "B": (atom.B_tv, (n, k)), "C": (atom.C_tv, (m, n))}
     title = f"{atom.name}: {atom.mnemonic}, {m}x{n}x{k}, {atom.dtype_a} x {atom.dtype_b} -> {atom.dtype_d}"
     text = "\n\n".join(f"{name} {tv_table(tv, shape)}" for name, (tv, shape) in operands.items())
-    data = {"atom": atom.name, "mnemonic": atom.mnemonic, "shape_mnk": [m, n, k]}
+    data: dict[str, Any] = {"atom": atom.name, "mnemonic": atom.mnemonic, "shape_mnk": [m, n, k]}
     data |= {name: _owned(tv, shape) for name, (tv, shape) in operands.items()}
     return View(title, f"{title}\n\n{text}", data,
                 lambda: draw_mma(atom.A_tv, atom.B_tv, atom.C_tv, atom.shape_mnk, title))
@@ -119,7 +129,7 @@ def _view_copy(atom: CopyAtom, bits: int) -> View:
     tiles = {name: composition(by_row, tv) for name, tv in sides.items()}
     title = f"{atom.name}: {atom.mnemonic or 'LDS, STS, LDG, STG'}, {bits}-bit elements"
     text = "\n\n".join(f"{name} {tv_table(tv, (rows, columns))}" for name, tv in tiles.items())
-    data = {"atom": atom.name, "mnemonic": atom.mnemonic}
+    data: dict[str, Any] = {"atom": atom.name, "mnemonic": atom.mnemonic}
     data |= {name: _owned(tv, (rows, columns)) for name, tv in tiles.items()}
     return View(title, f"{title}\n\n{text}", data,
                 lambda: draw_copy(tiles["source"], tiles["destination"], (rows, columns), title))

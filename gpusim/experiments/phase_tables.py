@@ -23,7 +23,7 @@ def phase_table(operation: str, addresses: np.ndarray, lane_mask: int) -> pd.Dat
 
 
 def copy_table(addresses: np.ndarray, offsets: np.ndarray, lane_mask: int) -> pd.DataFrame:
-    """One row per pair (128-byte global line, 128-byte shared row) that a copy joins: each takes a wavefront or more."""
+    """One row per pair (128-byte global line, 128-byte shared row) that a copy joins, a wavefront or more each."""
     lanes = lanes_of(lane_mask)
     pairs: dict[tuple[int, int], list[int]] = {}
     for lane in lanes:

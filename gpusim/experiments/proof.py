@@ -37,7 +37,7 @@ class AccessProof:
         if self.is_copy:
             return "asynchronous copy: counted by global line and shared row"
         if self.rank is None:
-            return "not linear over F2: counted lane by lane"
+            return "banks not linear over F2: counted lane by lane"
         bits = self.rank.bank_bits
         before = f" ({self.rank_before.bank_rank} without swizzle)" if self.rank_before else ""
         ways = "1 wavefront" if self.rank.ways == 1 else f"{self.rank.ways} wavefronts"

@@ -74,7 +74,7 @@ def access_phases(access: SourceAccess) -> tuple[list[tuple[PhaseDetail, ...]], 
 
 def _of_role(program: Program, item: RoleCount) -> Iterator[SourceAccess]:
     ops, table = item.role.ops, item.role.accesses
-    on_shared = (table.shared_address >= 0).any(axis=(1, 2)) if len(table) else np.zeros(0, bool)
+    on_shared = np.any(table.shared_address >= 0, axis=(1, 2))
     used = ops[(ops["access"] >= 0) & (ops["active"] != 0)]
     used = used[on_shared[used["access"]]]
     placements, executed = np.unique(used[["pc", "access", "shared_offset"]], return_counts=True)

@@ -39,7 +39,8 @@ class Suggestion:
     """The values found for the swizzle parameters, ``after``, beside those ``before``.
 
     Where the kernel already has the best values, ``before`` is no swizzle at all: the difference is what they are
-    worth. ``alternatives`` are free of conflicts as well, for more shared memory or more instructions.
+    worth. ``alternatives`` are free of conflicts as well, for more shared memory or more instructions. A kernel that
+    chooses its layouts itself has a proof, and nothing else.
     """
 
     name: str
@@ -62,11 +63,15 @@ class Suggestion:
     def faster(self) -> list[str]:
         """A sentence for every alternative that takes fewer cycles than what is suggested."""
         limit = self.after.cycles or 0
-        return [f"{trial} takes {trial.cycles:,} cycles, {limit - trial.cycles:,} fewer than {self.after}, at the price "
-                "shown above" for trial in self.alternatives if trial.cycles is not None and trial.cycles < limit]
+        fewer = {str(trial): limit - trial.cycles for trial in self.alternatives if trial.cycles is not None}
+        return [f"{trial} takes {cycles:,} cycles fewer than {self.after}, at the price shown above"
+                for trial, cycles in fewer.items() if cycles > 0]
 
     def verdict(self) -> str:
         """``swizzle=64B saves 1,234 cycles against swizzle=none: 1.62x faster``."""
+        if not self.after.values:
+            answer = "are free of" if self.proof.conflict_free else "have"
+            return f"{self.name} has no swizzle parameter; its own layouts {answer} bank conflicts"
         if self.after.values == self.before.values:
             return f"{self.after} is the best there is"
         if self.before.cycles is None or self.after.cycles is None:
@@ -83,7 +88,7 @@ def suggest(
 ) -> Suggestion:
     """Find the layout for each swizzle parameter (all by default), one parameter after the other.
 
-    Raises UserError where the kernel has no such parameter, or refuses every candidate.
+    Raises UserError for the name of no such parameter, and where the kernel refuses every candidate.
     """
     plan = load_plan(target, settings)
     spec = load_gpu(plan.config.gpu)
@@ -93,7 +98,7 @@ def suggest(
         plan = with_parameter(plan, name, searches[-1].best.text)
     proof = prove(record_plan(plan, spec), _unswizzled(plan, [found.parameter for found in searches], spec))
     trials = _trials(searches)
-    if simulate:
+    if simulate and searches:
         trials = _simulated(target, settings, trials, processes)
     return Suggestion(plan.name, tuple(searches), proof, trials[0], trials[1], tuple(trials[2:]))
 
@@ -114,17 +119,17 @@ def _trials(searches: Sequence[Search]) -> list[Trial]:
 
 def _chosen(plan: Plan, parameters: Sequence[str]) -> list[str]:
     known = swizzle_parameters(plan.parameters)
-    if not known:
-        raise UserError("the kernel has no parameter that spells a swizzle", place=plan.name,
-                        suggestion="allocate its shared tensors with a parameter such as swizzle='none'")
     for name in parameters:
         if name not in known:
-            raise UserError("no parameter of this name spells a swizzle", place=plan.name, got=f"'{name}'",
-                            suggestion=did_you_mean(name, known))
+            raise UserError("no parameter of this name chooses a swizzle", place=plan.name, got=f"'{name}'",
+                            suggestion=did_you_mean(name, known) if known else "it has none")
     return list(parameters) or known
 
 
 def _unswizzled(plan: Plan, parameters: Sequence[str], spec: GpuSpec) -> Program | None:
+    """The kernel without a swizzle, where it has one and can do without."""
+    if not parameters:
+        return None
     for name in parameters:
         plan = with_parameter(plan, name, "none")
     try:
@@ -136,5 +141,6 @@ def _unswizzled(plan: Plan, parameters: Sequence[str], spec: GpuSpec) -> Program
 def _simulated(target: str, settings: Sequence[str], trials: Sequence[Trial], processes: int) -> list[Trial]:
     jobs = [Job(target, (*settings, *(f"parameters.{key}={value}" for key, value in trial.values.items())))
             for trial in trials]
-    cycles = {result.index: result.summary["cycles"] for result in run_jobs(jobs, processes=processes) if result.summary}
+    done = {result.index: result.summary for result in run_jobs(jobs, processes=processes)}
+    cycles = {number: int(summary["cycles"]) for number, summary in done.items() if summary}
     return [Trial(trial.values, cycles.get(number)) for number, trial in enumerate(trials)]

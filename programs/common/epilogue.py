@@ -21,8 +21,8 @@ from gpusim.dsl.tiled import LANES, TiledMma
 __all__ = ["Epilogue", "Push", "tensor_op_epilogue"]
 
 VECTOR_BITS = 128
-HALF_SWAP_COLUMNS, SWAPPED_ELEMENTS = 32, 4
-"""Every other 32 columns, 16-byte halves of 8 elements change places, which keeps loads of both halves conflict-free."""
+HALF_SWAP_COLUMNS, SWAPPED_ELEMENTS, SWAPPED_VECTOR = 32, 4, 8
+"""In every other 32 columns the 16-byte halves of 8 elements change places: loads of both are conflict-free."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,8 @@ class Epilogue:
     """``steps`` times: barrier, push a slice of the accumulators, barrier, load rows, scale, convert, store.
 
     ``per_barrier`` steps pass between two barriers, each through a tile of its own. ``rows`` and ``pitch`` (elements)
-    of a tile; ``swapped``: CUTLASS's mixed-precision order of the columns.
+    of a tile; ``swapped``: CUTLASS's mixed-precision order of the columns; ``partitions``: warps that share k have a
+    tile each, whose sums are added.
     """
 
     ctx: Context
@@ -55,6 +56,7 @@ class Epilogue:
     over: SmemArray
     per_barrier: int = 1
     swapped: bool = False
+    partitions: int = 1
     array: SmemArray = field(init=False)
     output: GlobalIterator = field(init=False)
     alpha: Group = field(init=False)
@@ -62,7 +64,7 @@ class Epilogue:
     _address: Group = field(init=False)
 
     def __post_init__(self) -> None:
-        elements = self.rows * self.pitch * self.per_barrier
+        elements = self.rows * self.pitch * max(self.per_barrier, self.partitions)
         self.array = self.ctx.smem_array("sD", self.accumulator_type, elements, over=self.over)
         self.output = GlobalIterator(self.ctx, self.destination, self.tile, self.coords, self._output_pieces())
         self._loads = self._load_access()
@@ -134,6 +136,8 @@ class Epilogue:
 
     def _store(self, step: int, part: int) -> None:
         loaded = self._load(part)
+        for other in range(1, self.partitions):
+            self._add(loaded, self._load(other))
         results = [self._convert(group) for group in loaded]
         chosen = range(step * self._accesses, (step + 1) * self._accesses)
         bits = 32 * results[0][1]
@@ -153,6 +157,12 @@ class Epilogue:
                        for piece, target in enumerate(targets)], self._loads.instance(part * self._tile_bytes))
         return groups
 
+    def _add(self, sums: Sequence[Group], others: Sequence[Group]) -> None:
+        add = "FADD" if self.accumulator_type.bits == 32 else "HADD2"
+        pairs = [(start + n, other + n) for (start, count), (other, _) in zip(sums, others, strict=True)
+                 for n in range(count)]
+        self.ctx.code([Line(add, (to, 1), ((to, 1), (other, 1))) for to, other in pairs])
+
     def _convert(self, loaded: Group) -> Group:
         """alpha * accumulators, rounded to the type of the output."""
         start, count = loaded
@@ -170,16 +180,28 @@ class Epilogue:
 
 def tensor_op_epilogue(ctx: Context, destination: GmemTensor, coords: tuple[BlockCoordinate, BlockCoordinate],
                        mma: TiledMma, accumulators: Fragment, over: SmemArray, per_barrier: int) -> Epilogue:
-    """The epilogue of a tensor-core main loop: steps of 8 rows of every warp."""
-    elements = VECTOR_BITS // destination.dtype.bits
+    """The epilogue of a tensor-core main loop: steps of 8 rows of every warp, one per barrier where warps share k."""
     bits, (tile_m, tile_n), (warp_m, _) = accumulators.dtype.bits, mma.tile, mma.warp_tile
-    shape, count = OutputTileShape(tile_n, 8, mma.warps[0]), OutputTileShape(1, warp_m // 8, tile=warp_m // 8)
-    thread_map = optimal_thread_map(shape, count, mma.num_threads, elements, destination.dtype.bits)
+    thread_map = _widest_thread_map(mma, destination)
     padding = 64 // bits * 4
-    swapped = bits == 32 and destination.dtype.name == "f16"
+    swapped = bits == 32 and destination.dtype.name == "f16" and thread_map.elements_per_access == SWAPPED_VECTOR
     return Epilogue(ctx, destination, (tile_m, tile_n), coords, thread_map, warp_m // 8, 8 * mma.warps[0],
                     tile_n + padding, accumulators.dtype, lambda step: _push_rows(mma, accumulators, step), over,
-                    per_barrier, swapped)
+                    per_barrier if mma.partitions == 1 else 1, swapped, mma.partitions)
+
+
+def _widest_thread_map(mma: TiledMma, destination: GmemTensor) -> OutputTileThreadMap:
+    """Vectors of 16 bytes, or smaller ones where all threads together store more than a step of such."""
+    tile_n, steps, bits = mma.tile[1], mma.warp_tile[0] // 8, destination.dtype.bits
+    shape, count = OutputTileShape(tile_n, 8, mma.warps[0]), OutputTileShape(1, steps, tile=steps)
+    elements = VECTOR_BITS // bits
+    while elements > 1:
+        thread_map = optimal_thread_map(shape, count, mma.num_threads, elements, bits)
+        if min(thread_map.iterations.row, thread_map.iterations.column) > 0:
+            return thread_map
+        elements //= 2
+    raise gs.UserError("the epilogue has more threads than elements to store in a step", got=f"{mma.num_threads} threads",
+                       suggestion="fewer warps or a wider tile")
 
 
 def _push_rows(mma: TiledMma, accumulators: Fragment, step: int) -> Push:
@@ -187,7 +209,8 @@ def _push_rows(mma: TiledMma, accumulators: Fragment, step: int) -> Push:
     lane, warp_m = np.arange(LANES), mma.warp_tile[0]
     atom_m, atom_n, _ = mma.atom.shape_mnk
     halves, columns = atom_m // 8, mma.atoms[1]
-    row = (mma.warp_rows("A") // warp_m * 8)[:, None] + lane // 4
+    warp_rows = mma.warp_rows("A") // warp_m + mma.warp_partitions * mma.warps[0]
+    row = (warp_rows * 8)[:, None] + lane // 4
     column = mma.warp_rows("B")[:, None] + lane % 4 * 2
     width = accumulators.registers // halves
     starts = accumulators.groups[step // halves * columns : (step // halves + 1) * columns]

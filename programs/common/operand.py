@@ -3,24 +3,21 @@ Leaves out when each of them runs, which is the pipeline's business."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 import gpusim as gs
-from common.staging import StagedTile
+from common.staging import TileCopy
 from gpusim.arch.atoms import CopyAtom
 from gpusim.cute.cutlass2 import PitchLinearThreadMap, TensorOpMultiplicand, congruous_crosswise, warp_raked
 from gpusim.dsl import Context, Fragment, GmemTensor, SmemArray
 from gpusim.dsl.iterators import GlobalIterator, KRange, Pieces, SharedAccess
 from gpusim.dsl.launch import BlockCoordinate
-from gpusim.dsl.lowering.copies import write_key
-from gpusim.dsl.lowering.iterators import stage_step
 from gpusim.dsl.lowering.loads import read_key
 from gpusim.dsl.partition import ldmatrix_matrices
 from gpusim.dsl.registers import Group
-from gpusim.dsl.statements import Code, Instance, Line
+from gpusim.dsl.statements import Code, Line
 from gpusim.dsl.tiled import LANES, TiledMma, ldmatrix_origins
 
 __all__ = ["TensorOpOperand"]
@@ -46,11 +43,8 @@ class TensorOpOperand:
     stages: int
     k: KRange
     array: SmemArray = field(init=False)
-    source: GlobalIterator = field(init=False)
-    stored: np.ndarray = field(init=False)  # (pieces, threads) byte addresses in a stage
-    write_stage: Group = field(init=False)
+    copies: TileCopy = field(init=False)
     read_stage: Group = field(init=False)
-    _addresses: list[Group] = field(init=False)  # where this thread stores
     _lanes: dict[int, Group] = field(default_factory=dict)  # where this lane's ldmatrix rows begin, per k step
     _loads: dict[tuple[int, ...], Code] = field(default_factory=dict)
     _reads: dict[int, SharedAccess] = field(default_factory=dict)
@@ -59,11 +53,11 @@ class TensorOpOperand:
         registers = self.ctx.recorder.registers
         self.array = self.ctx.smem_array(f"s{self.name}", self.tensor.dtype, self.tile[0] * self.tile[1] * self.stages)
         thread_map = self._thread_map()
-        self.stored = self._layout_bytes(*self._thread_places(thread_map))
-        self.source = GlobalIterator(self.ctx, self.tensor, self.tile, (self.coord, None), self._pieces(thread_map),
-                                     self.k)
-        self.write_stage, self.read_stage = registers.uniform(), registers.uniform()
-        self._addresses = [registers.vector() for _ in range(min(POINTERS, len(self.stored)))]
+        rows, k = self._thread_places(thread_map)
+        pieces = Pieces(rows, k, thread_map.elements_per_access)
+        source = GlobalIterator(self.ctx, self.tensor, self.tile, (self.coord, None), pieces, self.k)
+        self.copies = TileCopy(self.ctx, source, self.array, self._layout_bytes(rows, k), self.stage_bytes, POINTERS)
+        self.read_stage = registers.uniform()
         self._lanes = {step: registers.vector() for step in range(self.k_steps)}
 
     # layout
@@ -78,8 +72,8 @@ class TensorOpOperand:
 
     @property
     def k_steps(self) -> int:
-        """Warp MMAs of a tile along k."""
-        return self.tile[1] // self.mma.atom.shape_mnk[2]
+        """Warp MMAs of a tile along k, of one of the warps that share it."""
+        return self.tile[1] // self.mma.partitions // self.mma.atom.shape_mnk[2]
 
     @property
     def layout(self) -> TensorOpMultiplicand:
@@ -119,40 +113,11 @@ class TensorOpOperand:
         contiguous, strided = places[..., 0], places[..., 1]
         return (strided, contiguous) if self.k_major else (contiguous, strided)
 
-    def _pieces(self, thread_map: PitchLinearThreadMap) -> Pieces:
-        return Pieces(*self._thread_places(thread_map), thread_map.elements_per_access)
-
-    # global to shared memory
+    # code
 
     def setup(self) -> list[Line]:
-        return self.source.setup([*self._addresses, *self._lanes.values()])
-
-    def copy_async(self, number: int, stage: int, pieces: Sequence[int], *, zfill: bool) -> None:
-        """cp.async of some pieces of tile ``number``; ``zfill``: zeros for what lies outside."""
-        atom = gs.copy.SM80_CP_ASYNC_CACHEGLOBAL_ZFILL_16B if zfill else gs.copy.SM80_CP_ASYNC_CACHEGLOBAL_16B
-        key = (atom.mnemonic, tuple(pieces))
-        code = self.source.cached(key) or self.source.cached(key, self._copy_lines(atom.mnemonic, pieces))
-        shared = self.array.base_address + self.stored[list(pieces)]
-        instance = self.source.access(atom.operation, number, pieces, shared=shared, zfill=zfill,
-                                      label=f"cp.async {self.tensor.name} -> {self.array.name}")
-        self.ctx.code(code, Instance(instance.access, stage * self.stage_bytes, instance.global_offset, instance.active))
-
-    def _copy_lines(self, mnemonic: str, pieces: Sequence[int]) -> list[Line]:
-        lines: list[Line] = []
-        if 0 in pieces:
-            lines, self._present = stage_step(self.ctx.recorder.registers, self._addresses, self.write_stage)
-        addresses = [self._present[piece % len(self._present)] for piece in pieces]
-        return lines + self.source.lines(mnemonic, pieces, addresses=addresses, memory_key=write_key(self.array.number))
-
-    def staged(self) -> StagedTile:
-        """The same tiles by way of registers, for MmaPipelined."""
-        return StagedTile(self.ctx, self.source, self.array, self.stored, self.stage_bytes, self._addresses,
-                          self.write_stage)
-
-    def next_tile(self) -> list[Line]:
-        return self.source.next_tile()
-
-    # shared memory to fragments
+        """Before the loop."""
+        return self.copies.source.setup([*self.copies.addresses, *self._lanes.values()])
 
     def load(self, step: int, stage: int, fragment: Fragment) -> None:
         """ldmatrix of the warp's share of k step ``step``."""
@@ -183,8 +148,8 @@ class TensorOpOperand:
         within = lane % 8
         rows = origins[lane // 8, 0] + (within if self.k_major else 0)
         columns = step * k + origins[lane // 8, 1] + (0 if self.k_major else within)
-        warp = self.mma.warp_rows(self.name)
+        warp, share = self.mma.warp_rows(self.name), self.mma.warp_partitions * self.k_steps * k
         rows = np.arange(count)[:, None, None] * block + warp[None, :, None] + rows
-        columns = np.broadcast_to(columns, rows.shape)
+        columns = np.broadcast_to(columns + share[:, None], rows.shape)
         addresses = self._layout_bytes(rows, columns).reshape(count, -1)
         return SharedAccess(self.ctx, self.array, addresses, self._load_atom.operation, 16)

@@ -16,19 +16,20 @@ def cut_tile(extent: int, tile: int) -> int:
 
 def tensor_op_mma(tile: tuple[int, int, int], warp: tuple[int, int, int], instruction: tuple[int, int, int],
                   input_type: str, accumulator_type: str) -> TiledMma:
-    """The warps' MMA of a tile. Raises UserError for shapes that do not divide, fewer than two k steps or odd ones."""
-    if tile[2] != warp[2]:
-        raise gs.UserError("warps that share k (sliced-K) are not modelled", got=f"tile k {tile[2]}, warp k {warp[2]}",
-                           suggestion=f"warp k of {tile[2]}")
+    """The warps' MMA of a tile; where the warp's k is a part of the tile's, several warps share it (sliced-K).
+
+    Raises UserError for shapes that do not divide, fewer than two k steps or odd ones.
+    """
     k_steps, rest = divmod(warp[2], instruction[2])
     if rest or k_steps < 2 or k_steps % 2:
-        raise gs.UserError("a warp tile has an even number of k steps, two or more", got=f"{warp[2]} by {instruction[2]}",
-                           suggestion=f"warp k of {2 * instruction[2]}")
-    if any(t % w for t, w in zip(tile[:2], warp[:2], strict=True)):
-        raise gs.UserError("warp tiles must divide the threadblock tile", got=f"{tile[:2]} by {warp[:2]}")
+        raise gs.UserError("a warp tile has an even number of k steps, two or more",
+                           got=f"{warp[2]} by {instruction[2]}", suggestion=f"warp k of {2 * instruction[2]}")
+    if any(t % w for t, w in zip(tile, warp, strict=True)):
+        raise gs.UserError("warp tiles must divide the threadblock tile", got=f"{tile} by {warp}")
     a, c, shape = input_type.upper(), accumulator_type.upper(), "x".join(map(str, instruction))
     atom = getattr(gs.mma, f"SM80_{shape}_{c}{a}{a}{c}_TN")
-    return gs.tiled_mma(atom, tile=tile[:2], warps=(tile[0] // warp[0], tile[1] // warp[1]))
+    return gs.tiled_mma(atom, tile=tile[:2], warps=(tile[0] // warp[0], tile[1] // warp[1]),
+                        partitions=tile[2] // warp[2])
 
 
 def interleaved_pieces(pieces: int, step: int, k_steps: int) -> range:

@@ -66,6 +66,7 @@ def test_vectors_of_the_plain_layouts():  # L1, L2, L4 with the corrected W13
 INSTANCES = {  # S5: (element bits, crosswise) -> rows that share a line
     (16, 64): 1, (16, 32): 2, (16, 16): 4, (16, 8): 8, (8, 128): 1, (8, 64): 2, (8, 32): 4, (8, 16): 8,
     (32, 32): 1, (32, 16): 2, (32, 8): 4, (4, 256): 1, (4, 128): 2, (4, 64): 4, (1, 1024): 1,
+    (1, 512): 2,
 }  # fmt: skip
 
 
@@ -140,13 +141,17 @@ def test_eight_strided_rows_without_the_xor_conflict(crosswise, ways):
     assert _ways(np.arange(8) * crosswise * 2) == ways
 
 
-def test_stores_of_a_warp_raked_map_never_conflict():  # S10: 16-byte stores through the K-major map
-    load = warp_raked((32, 128), 128, (4, 8), 8)
-    layout = TensorOpMultiplicand.packed(16, 32, (32, 128))
+@pytest.mark.parametrize("instance", INSTANCES)
+@pytest.mark.parametrize("stages", [1, 3])
+def test_stores_of_a_warp_raked_map_never_conflict(instance, stages):  # S10: 16-byte stores through the K-major map
+    bits, crosswise = instance
+    vectors = crosswise * bits // 128
+    load = warp_raked((crosswise, 128), 128, (vectors, 32 // vectors), 128 // bits)
+    layout = TensorOpMultiplicand.packed(bits, crosswise, (crosswise * stages, 128))
     first = load.accesses()
-    for step in np.ndindex(first.shape[1:3]):
+    for stage, *step in np.ndindex(stages, *first.shape[1:3]):
         contiguous, strided = first[(slice(None), *step)].T
-        assert _ways(layout(contiguous, strided) * 2) == 1
+        assert _ways(layout(contiguous + stage * crosswise, strided) * bits // 8) == 1
 
 
 def test_operand_matrices_name_their_contiguous_mode():  # S3, S4

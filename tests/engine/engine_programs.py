@@ -58,6 +58,10 @@ class Memory:
         return int(digits) if self.operation.startswith("CPA") else int(digits) // 8
 
 
+Part = tuple[int, Sequence[Row]]
+"""Warps that run the same rows."""
+
+
 def row(text: str) -> Row:
     """``"LDS stall=2 write=0 access=a"``; words without a value (yields, off, jumps) are flags, ``wait=0,3`` a list."""
     mnemonic, *words = text.split()
@@ -90,7 +94,7 @@ def depbar(board: int, allowed: int, **fields: int) -> Row:
 
 
 def program(
-    roles: Sequence[tuple[int, Sequence[Row]]] | Sequence[Row],
+    roles: Sequence[Part] | Sequence[Row],
     accesses: Mapping[str, Memory] | None = None,
     *,
     ctas: int = 1,
@@ -104,12 +108,11 @@ def program(
     ``other_classes`` are further CTA classes of one role with as many warps; ``cta_bytes`` separates the tiles of CTAs.
     EXIT is added where it is missing.
     """
-    parts = [(1, roles)] if not roles or isinstance(roles[0], Row) else list(roles)  # type: ignore[list-item]
-    num_warps = sum(count for count, _ in parts)  # type: ignore[misc]
+    parts = _parts(roles)
+    num_warps = sum(count for count, _ in parts)
     classes = [parts, *([(num_warps, other)] for other in other_classes)]
     statics: dict[str, Static] = {}
-    built = tuple(CtaClass(f"class{i}", _roles(group, accesses or {}, statics, i))  # type: ignore[arg-type]
-                  for i, group in enumerate(classes))
+    built = tuple(CtaClass(f"class{i}", _roles(group, accesses or {}, statics, i)) for i, group in enumerate(classes))
     bases = np.array([[base + cta * cta_bytes for base in TENSORS.values()] for cta in range(ctas)], np.int64)
     return Program(
         name="tiny", statics=tuple(statics.values()), classes=built,
@@ -121,8 +124,13 @@ def program(
     )
 
 
+def _parts(roles: Sequence[Part] | Sequence[Row]) -> list[Part]:
+    bare = [row for row in roles if isinstance(row, Row)]
+    return [(1, bare)] if bare else [part for part in roles if not isinstance(part, Row)]
+
+
 def _roles(
-    parts: Sequence[tuple[int, Sequence[Row]]], accesses: Mapping[str, Memory], statics: dict[str, Static], number: int
+    parts: Sequence[Part], accesses: Mapping[str, Memory], statics: dict[str, Static], number: int
 ) -> tuple[RoleProgram, ...]:
     made, first = [], 0
     for position, (count, body) in enumerate(parts):
@@ -155,7 +163,7 @@ def _access(memory: Memory, first_warp: int, num_warps: int) -> Access:
     shared = global_offset = None
     if not operation.startswith(("LDG", "STG")):
         ways = [memory.ways[min(warp, len(memory.ways) - 1)] for warp in range(num_warps)]
-        shared = np.stack([_shared_lanes(operation, width, way) for way in ways]) + memory.shift_bytes
+        shared = np.stack([_shared_lanes(width, way) for way in ways]) + memory.shift_bytes
     if memory.lines:
         starts = memory.first_line + 32 * (first_warp + np.arange(num_warps))
         line = LANES * memory.lines // len(LANES)
@@ -166,7 +174,7 @@ def _access(memory: Memory, first_warp: int, num_warps: int) -> Access:
                   lane_mask=np.full(num_warps, ALL_LANES, np.uint32), zfill_mask=np.zeros(num_warps, np.uint32))
 
 
-def _shared_lanes(operation: str, width: int, ways: int) -> np.ndarray:
+def _shared_lanes(width: int, ways: int) -> np.ndarray:
     """Addresses whose phases each take ``ways`` wavefronts (a power of two that the phase allows)."""
     return (LANES * width * ways) % (1 << 16)
 

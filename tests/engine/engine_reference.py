@@ -12,7 +12,7 @@ import simpy
 from engine_warp import WarpModel
 
 from gpusim.arch import GpuSpec
-from gpusim.arch.instructions import Kind, Pipe
+from gpusim.arch.instructions import InstructionEntry, Kind, Pipe
 from gpusim.engine.image import ADDRESS_REGISTERS
 from gpusim.engine.machine import machine_of, machine_record
 from gpusim.engine.memory import new_memory, serve, warm_lines
@@ -155,12 +155,12 @@ class _Sm:
     def _needs(self, part: Part, warp: WarpModel) -> tuple[simpy.Resource | None, str]:
         """The pipe or queue an instruction takes, and the state of a warp that waits for it."""
         entry = self._entry(warp)
-        if not warp.row["active"]:
-            return None, ""
-        if entry.kind in SHARED:
+        if entry.kind in (*SHARED, Kind.async_copy, Kind.commit):
             return part.queue, "mio_throttle"
         if entry.kind in GLOBAL:
             return part.queue, "lg_throttle"
+        if not warp.row["active"]:
+            return None, ""
         return (None, "") if entry.pipe in (Pipe.none, Pipe.lsu) else (part.pipes[entry.pipe], "math_pipe_throttle")
 
     def _prefer(self, part: Part, ready: list[WarpModel]) -> WarpModel:
@@ -177,7 +177,7 @@ class _Sm:
 
     # What it does.
 
-    def _entry(self, warp: WarpModel):  # type: ignore[no-untyped-def]
+    def _entry(self, warp: WarpModel) -> InstructionEntry:
         return self.entries[warp.row["pc"]]
 
     def _warp(self, warp: WarpModel) -> Process:
@@ -189,7 +189,9 @@ class _Sm:
             issues.append((now, int(row["pc"])))
             dispatched = self._dispatch(warp, entry.pipe, now)
             warp.stall_end, warp.yielded = dispatched + max(int(row["stall"]), 1), bool(row["yield_"])
-            if row["active"]:
+            if not row["active"]:
+                self._pass_queue(warp, dispatched)
+            else:
                 self._execute(warp, entry, dispatched)
                 following = warp.role.ops[position + 1 :][:1]
                 if entry.kind == Kind.branch and len(following) and following[0]["pc"] != row["pc"] + 1:
@@ -205,7 +207,7 @@ class _Sm:
         part.dispatch_free = dispatched + 1
         return dispatched
 
-    def _execute(self, warp: WarpModel, entry, now: int) -> None:  # type: ignore[no-untyped-def]
+    def _execute(self, warp: WarpModel, entry: InstructionEntry, now: int) -> None:
         part, row = self.parts[warp.slot % PARTS], warp.row
         resource, _ = self._needs(part, warp)
         if resource is not None and entry.kind in (*SHARED, *GLOBAL):
@@ -215,6 +217,7 @@ class _Sm:
             done = self._shared(warp, sent_but_one) if is_shared else self._global(warp, entry.kind, sent)
             self.lsu_entries.append(done)
         elif entry.kind == Kind.commit:
+            self._pass_queue(warp, now)
             warp.commit(int(row["write_barrier"]), now + entry.latency_cycles)
         elif entry.kind == Kind.barrier:
             self._arrive(warp, int(row["operand"]) & 15, now)
@@ -234,6 +237,13 @@ class _Sm:
 
         self.env.process(release())
 
+    def _pass_queue(self, warp: WarpModel, now: int) -> None:
+        """A memory instruction without work for the load/store unit waits for those before it, and is gone."""
+        part = self.parts[warp.slot % PARTS]
+        resource, _ = self._needs(part, warp)
+        if resource is not None:
+            self._hold(resource, max(now, part.operands.free))
+
     def _registers(self, warp: WarpModel, kind: Kind) -> int:
         """32-bit registers of a lane that go to the load/store unit: the address, and what a store stores."""
         data = 0
@@ -248,7 +258,7 @@ class _Sm:
         start, end = part.operands.serve(max(now, self.lsu_entries[0]), int(np.ceil(registers * per_register)))
         delay = self.gpu.mio.read_release_base_cycles
         part.reads.append((start + delay, end + delay))
-        warp.release(int(warp.row["read_barrier"]), end + delay)
+        warp.release(int(warp.row["read_barrier"]), end + delay, is_long=self._entry(warp).kind in GLOBAL)
         return start, start + int(np.ceil((registers - 1) * per_register)), end
 
     def _shared(self, warp: WarpModel, sent: int) -> int:
@@ -270,8 +280,8 @@ class _Sm:
         if lines and (answer := self._ask(warp, kind, tags)):
             copy = kind == Kind.async_copy
             token = warp.copy_started() if copy else warp.load_started(int(row["write_barrier"]))
-            lanes, width = warp.of_access("lane_mask").bit_count(), int(warp.role.accesses.bytes_per_lane[row["access"]])
-            cycles = -(-lanes * width // self.gpu.shared.bytes_per_wavefront)
+            data_bytes = warp.of_access("lane_mask").bit_count() * int(warp.role.accesses.bytes_per_lane[row["access"]])
+            cycles = -(-data_bytes // self.gpu.shared.bytes_per_wavefront)
             self.env.process(self._answer(warp.copy_arrived if copy else warp.load_arrived, token, answer, cycles))
         return done
 

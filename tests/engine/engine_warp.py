@@ -96,11 +96,11 @@ class WarpModel:
         needed = self.groups[:-1][: max(0, len(self.groups) - 1 - allowed)]
         return max((NEVER if group.missing else group.written for group in needed), default=0)
 
-    def release(self, board: int, time: int) -> None:
+    def release(self, board: int, time: int, *, is_long: bool = False) -> None:
         """A result or a read of operands inside the SM lets go of a barrier at ``time``."""
         if board != NO_BOARD:
             state = self.boards[board]
-            state.release, state.is_long = max(state.release, time), False
+            state.release, state.is_long = max(state.release, time), is_long
 
     def load_started(self, board: int) -> int:
         if board != NO_BOARD:

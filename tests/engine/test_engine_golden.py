@@ -74,8 +74,6 @@ def test_without_memory_instructions_every_state_agrees() -> None:
     assert_agrees(program([(8, loop(mixed, 6))]))
 
 
-@pytest.mark.xfail(strict=True, reason="a warp that becomes ready while the register file is being read is charged "
-                                       "one cycle of dispatch_stall too few, and one too many of another state")
 def test_a_dispatcher_that_waits_for_the_register_file_is_charged_to_the_cycle() -> None:
     copies = {"c": Memory("CPA16", lines=32)}
     body = [Row("LDGSTS", access="c"), *[Row("IMAD", stall=4)] * 6]

@@ -6,13 +6,14 @@ from __future__ import annotations
 import csv
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 from engine_loops import OPERATIONS, cycles_per_instruction
 
 from gpusim.arch.paths import find_data
 
 TOLERANCE = 0.03
-HELD = ("loads of one warp every 4 cycles: the register read of a load, 7 to 9 cycles after its issue, holds the dispatch "
-        "of the next load but one for a cycle; on silicon they go on every 4 cycles")
+HELD = ("loads of one warp every 4 cycles: the register read of a load, 7 to 9 cycles after its issue, holds the "
+        "dispatch of the next load but one for a cycle; on silicon they go on every 4 cycles")
 KNOWN = {
     ("lds32", 1, 8): HELD, ("ldsm1", 1, 8): HELD, ("ldsm2", 1, 8): HELD,
     ("imad", 32, 1): "the loop's end costs 0.87 cycles per instruction with eight warps in a sub-partition, 0.28 on "
@@ -21,7 +22,7 @@ KNOWN = {
 """What is further off, and why."""
 
 
-def _rows() -> list[object]:
+def _rows() -> list[ParameterSet]:
     with find_data("gpusim/data/hardware/h200/pipes.csv").open() as table:
         measured = [row for row in csv.DictReader(table) if row["op"] in OPERATIONS]
     cases = []

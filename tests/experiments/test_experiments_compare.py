@@ -36,6 +36,17 @@ def test_a_swizzle_without_conflicts_is_faster(instant_engine):
     assert comparison.verdict() == f"64B is {ratio:.2f}x faster than none"
 
 
+def test_a_key_given_twice_has_all_its_values(instant_engine):
+    comparison = compare("hgemm", ["swizzle=none,64B", "swizzle=S<1,4,4>"], SMALL)
+    assert [variant.label for variant in comparison.variants] == ["none", "64B", "S<1,4,4>"]
+    assert "not_simulated" not in comparison.table()
+
+
+def test_a_figure_has_a_place_of_its_own(instant_engine):
+    stem = compare("hgemm", ["problem.K=64,128"], [*SMALL, "output=elsewhere"]).figure_stem
+    assert str(stem) == "elsewhere/compare-hgemm-problem_K" and not stem.suffix
+
+
 def test_axes_combine(instant_engine):
     comparison = compare("hgemm", ["swizzle=none,64B", "num_stages=2,3"], SMALL)
     labels = [variant.label for variant in comparison.variants]
@@ -47,7 +58,9 @@ def test_a_refused_variant_keeps_its_reason_and_the_others_run(instant_engine):
     comparison = compare("hgemm", ["num_stages=1,3"], SMALL)
     refused, ran = comparison.variants
     assert "stages" in refused.failure and ran.summary is not None
-    assert len(comparison.table()) == 1 and comparison.verdict() == ""
+    table = comparison.table()
+    assert "needs one stage to fill" in table["not_simulated"][0] and table["not_simulated"][1] is None
+    assert table["cycles"].tolist() == [None, ran.cycles] and comparison.verdict() == ""
 
 
 def test_when_nothing_runs_the_comparison_fails(instant_engine):

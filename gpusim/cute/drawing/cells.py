@@ -79,7 +79,8 @@ def _paint(axes: Any, panel: Panel, inches: float, labelled: bool) -> None:
     axes.imshow(panel.colours, interpolation="nearest", aspect="auto")
     if labelled:
         _write_labels(axes, panel.labels)
-    _write_margins(axes, *panel.labels.shape, inches)
+    rows, columns = panel.labels.shape
+    _write_margins(axes, rows, columns, inches)
     axes.set_xlabel(panel.name, fontsize=LABEL_POINTS)
 
 

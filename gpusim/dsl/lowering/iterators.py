@@ -1,15 +1,16 @@
 """Models what a compiler makes of CUTLASS 2.x's iterators: pointers, predicate bits, stage counters, their set-up.
 Leaves out which lanes address what (gpusim.dsl.iterators) and the accesses themselves.
 
-Read from the 44 loops of gpusim/data/hardware/h200/main_loops.md (CUTLASS 4, ptxas 13.0, sm_90a), instructions per warp:
+Instructions per warp, read from the 44 loops of gpusim/data/hardware/h200/main_loops.md (CUTLASS 4, sm_90a):
 
 | what | instructions |
 | --- | --- |
 | a piece of a tile in global memory | 3: its bit of the mask becomes a predicate; the first needs no shift |
-| ... in another row than the piece before | 2: 64-bit add to the pointer; neighbours in a row share it, by an immediate |
+| ... in another row than the piece before | 2: 64-bit add to the pointer; neighbours in a row share it |
 | next tile, per operand | 6: pointer + stride, mask cleared behind the last tile |
 | shared memory written by cp.async, per operand | 2: address of the stage |
-| next stage to read and to write | uniform: 17 multistage (11 without K-major operands), 13 two stages, 7 without ldmatrix |
+| next stage to read and to write, uniform | 17 multistage (11: no operand K-major), 13 two stages, 7 without ldmatrix |
+| dead loads before the copies of a k step | 3 |
 | before the loop, per operand | 100, and 5 per piece: thread map, layouts, predicates |
 | epilogue | 135, and 3 per store: predicate and pointer |
 

@@ -47,9 +47,9 @@ __all__ = ["AddressPlan", "fit_registers", "plan_addresses"]
 
 SCRATCH_REGISTERS = 16
 """Counters, lane constants and temporaries of a main loop beside what is counted one by one."""
-ITERATOR_SCRATCH, ITERATOR_PIECE = 22, 1.75
-"""The same for a loop over CUTLASS's iterators, and per piece; with fragments and registers that hold a tile between
-global and shared memory within 6 of what ptxas reports for the TensorOp and SIMT kernels of main_loops.md."""
+ITERATOR_SCRATCH, ASYNC_PIECE, STAGED_PIECE = 22, 1.75, 1
+"""The same for a loop over CUTLASS's iterators, and per piece of cp.async or of loads; with fragments and the registers
+that hold a tile between global and shared memory within 10 of what ptxas reports for the loops of main_loops.md."""
 CTAS_AIMED_AT = 2
 """Per SM: pointers stay in registers only where so many CTAs still fit."""
 MOST_OWN_POINTERS = 5
@@ -94,9 +94,10 @@ def plan_addresses(body: BasicBlock, threads: int, spec: GpuSpec) -> AddressPlan
 def _iterator_registers(specs: Sequence[Spec]) -> int:
     """Registers of a loop over iterators."""
     lines = [line for spec in specs if isinstance(spec, Code) for line in spec.lines]
-    pieces = sum(line.mnemonic.startswith("LDG") for line in lines)
-    staged = sum(line.dst[1] for line in lines if line.mnemonic.startswith("LDG."))
-    return _fragment_registers(specs) + staged + ITERATOR_SCRATCH + round(ITERATOR_PIECE * pieces)
+    copied = sum(line.mnemonic.startswith("LDGSTS") for line in lines)
+    staged = [line.dst[1] for line in lines if line.mnemonic.startswith("LDG.")]
+    addresses = round(ASYNC_PIECE * copied + STAGED_PIECE * len(staged))
+    return _fragment_registers(specs) + sum(staged) + ITERATOR_SCRATCH + addresses
 
 
 def _fragment_registers(specs: Sequence[Spec]) -> int:

@@ -19,7 +19,7 @@ __all__ = ["HARDWARE", "CompiledKernel", "key_values", "replay"]
 
 HARDWARE = Path(__file__).resolve().parents[2] / "data/hardware"
 SASS_FOLDER = HARDWARE / "h200/sass_micro"
-FUNCTION = "\t\tFunction : "
+FUNCTION = "Function : "
 SHARED_START = "0x400"
 
 _CLOCK = re.compile(r"/\*([0-9a-f]{4,})\*/[^;]*\bSR_CLOCKLO\b")
@@ -71,6 +71,6 @@ def replay(spec: GpuSpec, *, kernel: CompiledKernel, launch: SassLaunch, chases_
 
 
 def key_values(*fields: str) -> dict[str, int]:
-    """``"hmma=32 ldsm4=8", "ways=1"`` as numbers by name."""
+    """``"hmma=32 ldsm4=8", "footprint=64K"`` as numbers by name."""
     pairs = (word.split("=") for field in fields for word in str(field).split() if "=" in word)
-    return {name: int(value) for name, value in pairs}
+    return {name: int(value.removesuffix("K")) << (10 if value.endswith("K") else 0) for name, value in pairs}

@@ -31,7 +31,7 @@ def copy_probes() -> Iterator[Probe]:
     for row in pd.read_csv(HARDWARE / "h200/lsu.csv").to_dict("records"):
         if row["kind"] == "cpasync":
             yield _stream(row)
-    for row in pd.read_csv(HARDWARE / "h200/launch.csv").fillna("").to_dict("records"):
+    for row in pd.read_csv(HARDWARE / "h200/launch.csv", keep_default_na=False).to_dict("records"):
         key = key_values(*(row[f"p{i}"] for i in range(1, 6)))
         yield _rows(key, row["value"]) if row["kind"] == "rows" else _row_trip(key, row["value"])
     for row in pd.read_csv(HARDWARE / "h200/memory.csv", comment="#").to_dict("records"):
@@ -53,8 +53,8 @@ def _memory(size_bytes: int) -> TensorPointer:
 
 
 def _stream(row: dict[str, Any]) -> Probe:
-    key = key_values(row["p1"], row["p3"])
-    footprint = int(str(row["p2"]).removeprefix("footprint=").removesuffix("K")) << 10
+    key = key_values(row["p1"], row["p2"], row["p3"])
+    footprint = key["footprint"]
     memory = _memory(key["ctas"] * footprint + WARP_CHUNKS * key["pitch"])
     cached = Scalar(int(row["what"] == "ca"))
     parameters = (Scalar(key["rowbytes"]), Scalar(key["pitch"]), Scalar(footprint, 8), Scalar(STREAM_REPEATS), memory,

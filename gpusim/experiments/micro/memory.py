@@ -128,9 +128,9 @@ def _bandwidth(row: dict[str, Any]) -> Probe:
     build = partial(_bandwidth_program, kernel=CompiledKernel("memory", f"bwILi{mode}E"), operation=operation,
                     ctas=ctas, threads=threads, per_cta=per_cta, wrap=wrap, moved=moved)
     measured = float(row["value"].split(";")[1].removesuffix("B/clk/cta"))
-    return Probe(f"bandwidth: {row['what']}", f"{ctas} CTAs of {threads} threads", "bandwidth", measured, build,
-                 partial(cta_bytes_per_cycle, cta_bytes=moved), "B/cycle/CTA", l2="cold" if is_cold else "warm",
-                 recorded_sm=None)
+    read = partial(cta_bytes_per_cycle, cta_bytes=moved, writes=operation.startswith("STG"))
+    return Probe(f"bandwidth: {row['what']}", f"{ctas} CTAs of {threads} threads", "bandwidth", measured, build, read,
+                 "B/cycle/CTA", l2="cold" if is_cold else "warm", recorded_sm=None)
 
 
 def _bandwidth_program(

@@ -14,7 +14,7 @@ from gpusim.engine import EVENT_KINDS, RecordWindow, SimulationResult, simulate
 from gpusim.errors import GpusimError, UserError
 from gpusim.program import Program
 
-__all__ = ["LEVELS_PCT", "NoProgram", "Probe", "Quantity", "Reader", "cta_bytes_per_cycle", "cycles_between", "run_probe"]
+__all__ = ["LEVELS_PCT", "NoProgram", "Probe", "Quantity", "cta_bytes_per_cycle", "cycles_between", "run_probe"]
 
 Quantity = Literal["latency", "throughput", "bandwidth"]
 LEVELS_PCT: dict[Quantity, float] = {"latency": 3.0, "throughput": 3.0, "bandwidth": 10.0}
@@ -82,6 +82,6 @@ def cycles_between(result: SimulationResult, *, pcs: tuple[int, ...], per: float
     return float(starts[-1] - starts[-2]) / per
 
 
-def cta_bytes_per_cycle(result: SimulationResult, *, cta_bytes: int) -> float:
-    """Bytes per cycle of the slowest CTA, each of which moves ``cta_bytes``."""
-    return cta_bytes / float((result.cta_end - result.cta_start).max())
+def cta_bytes_per_cycle(result: SimulationResult, *, cta_bytes: int, writes: bool = False) -> float:
+    """Bytes per cycle of the slowest CTA, each of which moves ``cta_bytes``; ``writes`` until they have drained."""
+    return cta_bytes / float(result.cycles if writes else (result.cta_end - result.cta_start).max())

@@ -1,4 +1,4 @@
-"""Models published tables of other GPUs: ldmatrix and ld.shared on the A100, issue and release of memory instructions on GA102.
+"""Models published tables: ldmatrix and ld.shared on the A100, memory instructions on GA102.
 Leaves out what needs a first-level data cache; programs are written by hand, as the authors' binaries are not there."""
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ def _iteration(row: dict[str, Any]) -> Probe:
     """Independent instructions over and over, each into the same register as in the iteration before."""
     ilp = int(row["ilp"])
     body = [_Op(i, 1 << i, i) for i in range(ilp)]
-    access = _access(row["operation"], int(row["warps"]), _conflict_addresses(row["operation"], int(row["ways"])))
+    access = _access(row["operation"], int(row["warps"]), _addresses(row["operation"], int(row["wavefronts"])))
     marks = [_Op(ilp, access=False), *body * ITERATIONS, _Op(ilp, wait_mask=(1 << ilp) - 1, access=False)]
     statics = [MNEMONICS[row["operation"]]] * ilp + ["CS2R.32"]
     mechanism = "A100 ldmatrix, warps x ILP" if row["kind"] == "iteration" else "A100 shared-memory latency"
-    what = f"{row['operation']}, {row['warps']} warps, ILP {ilp}, {row['ways']}-way conflict"
+    what = f"{row['operation']}, {row['warps']} warps, ILP {ilp}, {row['wavefronts']} wavefronts"
     return Probe(mechanism, what, "throughput" if row["kind"] == "iteration" else "latency", row["cycles"],
                  partial(_program, ops=marks, mnemonics=statics, access=access),
                  partial(cycles_between, pcs=(ilp,), per=ITERATIONS), gpu=A100)
@@ -100,13 +100,13 @@ def _lane_bytes(operation: str) -> int:
     return LANE_BYTES.get(name) or int(operation.removeprefix(name)) // 8
 
 
-def _conflict_addresses(operation: str, ways: int) -> np.ndarray:
-    """(32,) byte addresses: in each group of lanes that is served together, ``ways`` lanes share a bank."""
-    width = _lane_bytes(operation)
-    group = 128 // width
-    lane, row = np.arange(32) % group, np.arange(32) // group
-    row_bytes = 128 * ways
-    return (lane % (group // ways) * width + lane // (group // ways) * 128 + row * row_bytes).astype(np.int32)
+def _addresses(operation: str, wavefronts: int) -> np.ndarray:
+    """(32,) byte addresses that take so many wavefronts: as many lanes of a phase share a bank as that needs."""
+    width, number = _lane_bytes(operation), int(operation.lstrip("LDSM"))
+    phases = number if operation.startswith("LDSM") else number // 32
+    ways, lanes = wavefronts // phases, 128 // width
+    lane, phase = np.arange(32) % lanes, np.arange(32) // lanes
+    return (lane % (lanes // ways) * width + lane // (lanes // ways) * 128 + phase * 128 * ways).astype(np.int32)
 
 
 def _access(operation: str, warps: int, shared: np.ndarray) -> Access:

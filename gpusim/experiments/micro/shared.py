@@ -1,4 +1,4 @@
-"""Models mio.csv and the shared-memory part of lsu.csv: streams by conflict degree, issue windows, mixes with MMA and copies.
+"""Models mio.csv and the shared-memory part of lsu.csv: streams by conflict degree, issue windows, mixes.
 Leaves out cp.async alone (gpusim.experiments.micro.copies)."""
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def shared_probes() -> Iterator[Probe]:
 
 
 def _rows(table: str) -> list[dict[str, Any]]:
-    rows = pd.read_csv(HARDWARE / f"h200/{table}.csv").fillna("").to_dict("records")
+    rows = pd.read_csv(HARDWARE / f"h200/{table}.csv", keep_default_na=False).to_dict("records")
     return [row | {"key": key_values(*(row[name] for name in ("what", "p1", "p2", "p3")))} for row in rows]
 
 

@@ -16,6 +16,7 @@ from gpusim.experiments.micro.memory import memory_probes
 from gpusim.experiments.micro.pipes import pipe_probes
 from gpusim.experiments.micro.probe import Probe, run_probe
 from gpusim.experiments.micro.published import published_probes
+from gpusim.experiments.micro.recorded import recorded_probes
 from gpusim.experiments.micro.shared import shared_probes
 
 __all__ = ["MicroResult", "all_probes", "validate_micro"]
@@ -35,7 +36,8 @@ class MicroResult:
 
 def all_probes() -> list[Probe]:
     """Every measured or published number there is a probe for."""
-    return [*pipe_probes(), *shared_probes(), *copy_probes(), *memory_probes(), *published_probes()]
+    compiled = [*pipe_probes(), *shared_probes(), *copy_probes(), *memory_probes()]
+    return [*compiled, *recorded_probes(), *published_probes()]
 
 
 def validate_micro(

@@ -1,0 +1,208 @@
+"""Microbenchmarks: every measured row has a probe, mechanisms answer as silicon did, the rest says why it cannot."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpusim.arch import load_gpu
+from gpusim.cli.main import main
+from gpusim.engine import EVENT_KINDS, SimulationResult
+from gpusim.engine.result import EVENT
+from gpusim.errors import UserError
+from gpusim.experiments.micro import Probe, all_probes, validate_micro
+from gpusim.experiments.micro.compiled import HARDWARE, CompiledKernel, key_values, replay
+from gpusim.experiments.micro.loops import body_after_clock
+from gpusim.experiments.micro.memory import memory_probes
+from gpusim.experiments.micro.pipes import pipe_probes
+from gpusim.experiments.micro.probe import NoProgram, cta_bytes_per_cycle, cycles_between, run_probe
+from gpusim.experiments.micro.published import published_probes
+from gpusim.experiments.micro.validate import mechanism_table
+from gpusim.sass import parse_sass
+from gpusim.sass.launch import SassLaunch, Scalar, TensorPointer
+
+PIPES = {probe.what: probe for probe in pipe_probes()}
+A100 = [probe for probe in published_probes() if probe.gpu == "a100"]
+
+
+def rows_in(table: str, **options: str) -> int:
+    return len(pd.read_csv(HARDWARE / table, **options))
+
+
+def test_no_row_of_a_table_is_dropped_silently() -> None:
+    tables = ("h200/mio.csv", "h200/lsu.csv", "h200/launch.csv", "published/a100_shared.csv",
+              "published/ga102_memory.csv")
+    emulated = (pd.read_csv(HARDWARE / "h200/pipes.csv")["op"] == "mma_m16n8k32_e4m3_f32").sum()
+    measured = sum(map(rows_in, tables)) + rows_in("h200/pipes.csv") - emulated
+    assert len(all_probes()) == measured + rows_in("h200/memory.csv", comment="#")
+
+
+@pytest.mark.parametrize("operation", [
+    "ffma", "imad", "dfma", "mufu_ex2", "lds32", "ldsm1", "ldsm2", "ldsm4", "mma_m16n8k16_f16_f32",
+    "mma_m16n8k32_s8_s32",
+])
+def test_a_dependent_instruction_waits_as_long_as_on_silicon(operation: str) -> None:
+    row = run_probe(PIPES[f"{operation}, 1 warps, ILP 1"], load_gpu("h200"))
+    assert row["within_level"], row
+
+
+@pytest.mark.parametrize("warps", [1, 8, 32])
+def test_a_barrier_takes_longer_the_more_warps_arrive(warps: int) -> None:
+    row = run_probe(PIPES[f"bar.sync, {warps} warps"], load_gpu("h200"))
+    assert row["within_level"], row
+
+
+def test_one_rule_gives_the_published_matrix_of_ldmatrix_by_warps_and_ilp() -> None:
+    result = validate_micro(probes=[probe for probe in A100 if "ILP" in probe.mechanism])
+    assert result.summary["built"] == 30
+    assert result.summary["mean_pct"] < 1.0 and abs(result.summary["worst_pct"]) < 5.0
+
+
+@pytest.mark.parametrize("probe", [p for p in A100 if p.quantity == "latency"], ids=lambda p: p.what)
+def test_a_shared_access_waits_two_cycles_per_wavefront(probe: Probe) -> None:
+    program = probe.build(load_gpu("a100"))
+    assert program.classes[0].roles[0].accesses.wavefronts[0, 0] == int(probe.what.split()[-2])
+    assert run_probe(probe, load_gpu("a100"))["within_level"]
+
+
+def test_what_stands_in_for_memory_changes_no_control_field() -> None:
+    kernel = CompiledKernel("pipes", "Op_ldsm4Li2E")
+    cycles, sink = TensorPointer("cyc", "i64", (1,), True), TensorPointer("sink", "u32", (2048,), True)
+    launch = SassLaunch((1, 1, 1), (32, 1, 1), (Scalar(1), cycles, sink), 32768, 64)
+    ops = replay(load_gpu("h200"), kernel=kernel, launch=launch, chases_shared=True).classes[0].roles[0].ops
+    controls = [instruction.control for instruction in parse_sass(kernel.text)[0].instructions]
+    for name in ("stall", "wait_mask", "write_barrier", "read_barrier"):
+        assert ops[name].tolist() == [getattr(controls[pc], name) for pc in ops["pc"]]
+
+
+def test_a_pointer_chase_visits_different_lines_in_an_unknown_order() -> None:
+    probe = next(p for p in memory_probes() if p.mechanism == "DRAM latency")
+    ops = probe.build(load_gpu("h200")).classes[0].roles[0].ops
+    offsets = ops["global_offset"][ops["access"] >= 0]
+    assert len(set(offsets.tolist())) == len(offsets) and len(set(np.diff(offsets).tolist())) > len(offsets) // 2
+
+
+def test_every_cta_of_a_bandwidth_probe_reads_all_of_its_bytes_once_per_pass() -> None:
+    probe = next(p for p in memory_probes() if p.mechanism == "bandwidth: dram_read" and p.what.startswith("264"))
+    assert isinstance(probe.read, partial)
+    role = probe.build(load_gpu("h200")).classes[0].roles[0]
+    offsets = role.ops["global_offset"][role.ops["access"] >= 0]
+    assert len(set(offsets.tolist())) == len(offsets)
+    assert len(offsets) * role.num_warps * 32 * 16 == probe.read.keywords["cta_bytes"]
+
+
+def test_a_loop_body_ends_with_its_branch_back() -> None:
+    kernel = CompiledKernel("memory", "bwILi0E")
+    instructions, body = parse_sass(kernel.text)[0].instructions, body_after_clock(kernel)
+    assert instructions[body[-1]].base == "BRA" and instructions[body[-1]].operands[-1].value == 16 * body[0]
+    assert [instructions[pc].base for pc in body].count("LDG") == 4
+
+
+def result_of(**fields: object) -> SimulationResult:
+    blank = dict.fromkeys(SimulationResult.__dataclass_fields__)
+    return SimulationResult(**{**blank, **fields})  # type: ignore[arg-type]
+
+
+@given(st.lists(st.integers(0, 1000), min_size=2, max_size=6, unique=True), st.integers(1, 64))
+def test_a_clock_tells_the_time_between_its_last_two_reads(starts: list[int], per: int) -> None:
+    events = np.zeros(2 * len(starts), EVENT)
+    events["kind"], events["pc"] = EVENT_KINDS.index("issue"), 7
+    events["start"] = sorted(starts) * 2
+    events["warp"][len(starts):] = 1
+    first, last = sorted(starts)[-2:]
+    assert cycles_between(result_of(events=events), pcs=(7,), per=per) == (last - first) / per
+
+
+def test_a_clock_read_once_tells_nothing() -> None:
+    with pytest.raises(NoProgram, match="the first warp reads its clock less than twice, got 0"):
+        cycles_between(result_of(events=np.zeros(0, EVENT)), pcs=(1,))
+
+
+def test_bandwidth_is_that_of_the_slowest_cta_and_writes_count_until_they_have_drained() -> None:
+    result = result_of(cycles=400, cta_start=np.array([0, 10]), cta_end=np.array([100, 210]))
+    assert cta_bytes_per_cycle(result, cta_bytes=800) == 4.0
+    assert cta_bytes_per_cycle(result, cta_bytes=800, writes=True) == 2.0
+
+
+def test_rows_that_nothing_can_ask_are_counted_with_their_reason() -> None:
+    bulk = [probe for probe in memory_probes() if probe.mechanism.startswith("bulk1d")]
+    result = validate_micro(probes=bulk)
+    assert result.summary["rows"] == len(bulk) == 9 and result.summary["built"] == 0
+    assert {row["reason"] for row in result.rows} == {"the engine has no bulk copies"}
+
+
+@given(st.lists(st.floats(-90, 300), min_size=1, max_size=20))
+def test_the_mean_error_of_a_mechanism_lies_between_its_bias_and_its_worst_row(errors: list[float]) -> None:
+    rows = [{"mechanism": "m", "gpu": "g", "what": str(i), "error_pct": e, "within_level": abs(e) <= 3}
+            for i, e in enumerate(errors)]
+    entry, = mechanism_table(rows)
+    assert abs(entry["bias_pct"]) <= entry["mean_pct"] + 1e-9 <= abs(entry["worst_pct"]) + 2e-9
+    assert errors[int(entry["worst"])] == entry["worst_pct"]
+
+
+def test_an_unknown_kernel_names_the_file_it_is_not_in() -> None:
+    with pytest.raises(UserError, match=r"pipes\.sass\.gz: no such compiled microbenchmark, got 'Op_ffmaLi3E'"):
+        CompiledKernel("pipes", "Op_ffmaLi3E").text  # noqa: B018
+
+
+def test_fields_of_a_table_become_numbers() -> None:
+    assert key_values("hmma=32 ldsm4=8", "footprint=64K", "") == {"hmma": 32, "ldsm4": 8, "footprint": 65536}
+
+
+@pytest.fixture
+def two_probes(monkeypatch: pytest.MonkeyPatch) -> None:
+    ffma = PIPES["ffma, 1 warps, ILP 1"]
+    refused = replace(next(p for p in memory_probes() if "bulk" in p.mechanism), measured=1.0)
+    monkeypatch.setattr("gpusim.experiments.micro.validate.all_probes", lambda: [ffma, refused])
+
+
+def run_cli(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str
+) -> tuple[int, str, str]:
+    monkeypatch.setattr(sys, "argv", ["gpusim", "validate", *arguments])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    captured = capsys.readouterr()
+    return int(stop.value.code or 0), captured.out, captured.err
+
+
+@pytest.mark.usefixtures("two_probes")
+def test_the_command_prints_rows_reasons_and_mechanisms(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, out, _ = run_cli(monkeypatch, capsys, "--micro")
+    assert status == 0
+    assert "ffma, 1 warps, ILP 1" in out and "4.17" in out
+    assert "Not built: 1 of 2" in out and "the engine has no bulk copies" in out and "Within level" in out
+
+
+@pytest.mark.usefixtures("two_probes")
+def test_json_on_stdout_holds_summary_mechanisms_and_rows(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, out, _ = run_cli(monkeypatch, capsys, "--micro", "--json", "-")
+    data = json.loads(out)
+    assert status == 0 and data["summary"]["rows"] == 2 and data["summary"]["built"] == 1
+    assert data["rows"][0]["measured"] == 4.17 and data["rows"][0]["error_pct"] == pytest.approx(
+        100 * (data["rows"][0]["simulated"] / 4.17 - 1))
+
+
+@pytest.mark.parametrize(("arguments", "sentence"), [
+    (("--micro", "kernels.csv"), "--micro has its own tables and takes no FILE, got kernels.csv"),
+    (("--micro", "--gate", "5"), "--micro has its own tables and takes no --gate, got 5.0"),
+    ((), "validate needs a FILE of rows or --micro"),
+    (("--micro", "--gpu", "h20"), "no such GPU, got 'h20'"),
+])
+def test_usage_errors_say_what_goes_with_what(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], sentence: str
+) -> None:
+    status, _, err = run_cli(monkeypatch, capsys, *arguments)
+    assert status == 2 and sentence in err
