@@ -22,7 +22,7 @@ def problem(M, N, K, input_type, output_type, layouts):
 @gs.kernel
 def gemm_multistage(ctx, A, B, D, *, tile=(128, 128, 32), warp=(64, 64, 32), instruction=(16, 8, 16), num_stages=3,
                     input_type="f16", accumulator_type="f32", output_type="f16", layouts="tn", raster_log=0,
-                    clear="none", epilogue_steps=2):
+                    clear="none", epilogue_steps=0):
     if num_stages < 3:
         raise gs.UserError("MmaMultistage has at least 3 stages", got=f"num_stages={num_stages}",
                            suggestion="gemm_pipelined for 2 stages")

@@ -74,5 +74,6 @@ def record_spans(win, sm, w, warp, pc, op, start):
     """Keep the states since a warp's last issue as events."""
     for i in range(sm.spans):
         state = sm.span_state[i]
-        record(win, sm, w, warp, ISSUE_EVENT if state == SELECTED else STATE_EVENT, state, pc, op, start, sm.span_end[i])
+        kind = ISSUE_EVENT if state == SELECTED else STATE_EVENT
+        record(win, sm, w, warp, kind, state, pc, op, start, sm.span_end[i])
         start = sm.span_end[i]

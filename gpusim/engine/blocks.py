@@ -37,8 +37,8 @@ class BlockScheduler:
     running: int = 0
 
     def __post_init__(self) -> None:
-        self._slot_cta = np.full(self.state.slots.shape, -1)
-        self._warp_cta = np.full(self.state.warps.shape, -1)
+        self._slot_cta: np.ndarray = np.full(self.state.slots.shape, -1)
+        self._warp_cta: np.ndarray = np.full(self.state.warps.shape, -1)
 
     def launch(self, cycle: int) -> None:
         """The first wave: everything that fits starts at once."""

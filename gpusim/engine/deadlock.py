@@ -38,6 +38,7 @@ def _describe_warp(
         op = image.ops[warp["op"] - 1]
     else:
         boards = np.flatnonzero(warp["pending"] > 0).tolist()
-        reason = f"waits for scoreboard barriers {boards}" if boards else "waits for a cp.async group that never completes"
+        groups = "waits for a cp.async group that never completes"
+        reason = f"waits for scoreboard barriers {boards}" if boards else groups
     return (f"  CTA {warp['cta']} warp {warp['warp']} (SM {sm}) {reason}, since cycle {warp['last_issue']}, "
             f"at {name_of(int(op['pc']))}")

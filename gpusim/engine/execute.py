@@ -8,7 +8,7 @@ from numba import njit
 
 from gpusim.arch.instructions import Kind, Pipe
 from gpusim.engine.attribution import record
-from gpusim.engine.image import ACTIVE, VARIABLE, WHOLE_LINE
+from gpusim.engine.image import VARIABLE, WHOLE_LINE
 from gpusim.engine.resources import accept, occupy_lsu, pass_data_stage, pass_queue, pass_tag_stage
 from gpusim.engine.result import EVENT_KINDS
 from gpusim.engine.scoreboards import close_group, ready_time

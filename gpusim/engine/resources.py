@@ -36,7 +36,8 @@ def enqueue(part, mach, departure):
 def accept(sm, part, mach, row, time):
     """The load/store unit takes an instruction out of its queue when it has an entry; returns when.
 
-    Shared-memory and global instructions wait in one queue, in order. Then it reads the registers, over a path of its own per sub-partition; the dispatcher cannot read meanwhile.
+    Shared-memory and global instructions wait in one queue, in order. Then it reads the registers, over a path of its
+    own per sub-partition; the dispatcher cannot read meanwhile.
     """
     start = max(time, max(part.operand_free, sm.lsu[sm.lsu_head]))
     part.operand_free = start + row.operand_cycles
@@ -64,8 +65,8 @@ def occupy_lsu(sm, mach, until):
 
 @njit(cache=True, nogil=True)
 def dispatch_time(part, row, time):
-    """When an instruction that is issued at ``time`` can read its registers."""
-    if row.pipe == NO_PIPE or row.pipe == UNIFORM or not row.flags & ACTIVE:
+    """When an instruction that is issued at ``time`` can read its registers; the LSU reads those of its own later."""
+    if row.pipe == NO_PIPE or row.pipe == UNIFORM or row.pipe == LSU or not row.flags & ACTIVE:
         return time
     while part.hold_first < part.hold_last and part.hold_end[part.hold_first % HOLDS] <= time:
         part.hold_first += 1

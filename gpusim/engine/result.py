@@ -42,7 +42,7 @@ class SimulationResult:
     issued: np.ndarray  # (P,) i8: warp instructions issued per static instruction
     state_cycles: np.ndarray  # (P, N) i8: warp-cycles per static instruction (the one waited to issue) and state
     sm_state_cycles: np.ndarray  # (S, N) i8
-    counters: dict[str, float]  # l2_sectors_read, l2_sectors_write, l2_hits, dram_bytes_read, ... see gpusim.report.metrics
+    counters: dict[str, float]  # l2_sectors_read, dram_bytes_read, ... see gpusim.report.metrics
     sm_counters: dict[str, np.ndarray]  # (S,) each: shared_wavefronts, tensor_busy_cycles, ...
     cta_start: np.ndarray  # (C,) i8: cycle a CTA was placed, -1: not simulated
     cta_end: np.ndarray  # (C,) i8

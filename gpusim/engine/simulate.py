@@ -99,8 +99,7 @@ def _check(spec: GpuSpec, fidelity: str, l2: str, window_cycles: int | None, pol
         raise UserError("unknown warp scheduler", got=f"'{policy}'", suggestion=did_you_mean(policy, POLICIES))
     limit = min(spec.l2.lookahead_cycles, spec.launch.cta_gap_cycles)
     if window_cycles is not None and not 1 <= window_cycles <= limit:
-        raise UserError(f"window_cycles must be from 1 to {limit}, the shortest time in which SMs can notice each other",
-                        got=window_cycles)
+        raise UserError(f"window_cycles must be from 1 to {limit}: no SM can notice another", got=window_cycles)
 
 
 def _blocks_per_sm(program: Program, spec: GpuSpec) -> int:
@@ -167,7 +166,8 @@ def _compile(host: Host) -> float:
     first = np.zeros(host.machine.num_sms + 1, np.int64)
     advance_group(host.state, host.machine_record, host.image.ops, host.image.accesses, host.image.cta_bases,
                   host.groups[0].window, 0, 0, nothing, first, 0)
-    serve(host.memory, host.machine_record, np.zeros(0, REQUEST_RECORD), np.zeros(0, np.int64), host.image.requests, nothing)
+    none, order = np.zeros(0, REQUEST_RECORD), np.zeros(0, np.int64)
+    serve(host.memory, host.machine_record, none, order, host.image.requests, nothing)
     return time.perf_counter()
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from gpusim.arch.instructions import Pipe
 from gpusim.engine.result import EVENT, WARP_STATES
 
-__all__ = ["BOARDS", "COMPLETION", "COUNTERS", "CTA_SLOT", "GROUPS", "HOLDS", "NEVER", "PART_WARPS", "QUEUE_ENTRIES", "REQUEST_RECORD", "SM",
-           "STATIC", "SUB_PARTITION", "WARP", "SmState", "Window", "new_state", "new_window"]
+__all__ = ["BOARDS", "COMPLETION", "COUNTERS", "CTA_SLOT", "GROUPS", "HOLDS", "NEVER", "PART_WARPS", "QUEUE_ENTRIES",
+           "REQUEST_RECORD", "SM", "STATIC", "SUB_PARTITION", "WARP", "SmState", "Window", "new_state", "new_window"]
 
 NEVER = np.iinfo(np.int64).max // 4
 BOARDS = 6  # scoreboard barriers of a warp, as the SASS encoding has them
@@ -78,7 +78,8 @@ CTA_SLOT = np.dtype([
     ("cta", "<i8"), ("warps", "<i8"), ("end", "<i8"), ("arrived", "<i8", (NAMED_BARRIERS,)),
 ], align=True)
 SM = np.dtype([
-    ("data_stage", "<i8"), ("tag_stage", "<i8"), ("lsu_head", "<i8"), ("lsu", "<i8", (QUEUE_ENTRIES,)), ("barrier_unit", "<i8"), ("sequence", "<i8"), ("warp_cycles", "<i8"),
+    ("data_stage", "<i8"), ("tag_stage", "<i8"), ("barrier_unit", "<i8"), ("sequence", "<i8"), ("warp_cycles", "<i8"),
+    ("lsu_head", "<i8"), ("lsu", "<i8", (QUEUE_ENTRIES,)),  # when its entries come free, a ring
     ("record_start", "<i8"), ("record_end", "<i8"),  # cycles whose events are kept; empty unless the user asked
     ("states", "<i8", (len(WARP_STATES),)), ("counters", "<f8", (len(COUNTERS),)),
     ("spans", "<i8"), ("span_state", "<i8", (SPANS,)), ("span_end", "<i8", (SPANS,)),  # states since an issue
@@ -86,8 +87,8 @@ SM = np.dtype([
 STATIC = np.dtype([("issued", "<i8"), ("cycles", "<i8", (len(WARP_STATES),))], align=True)
 """Attribution of one static instruction."""
 REQUEST_RECORD = np.dtype([
-    ("time", "<i8"), ("base", "<i8"), ("op", "<i8"), ("age", "<i8"), ("sm", "<i4"), ("sequence", "<i4"), ("first", "<i4"),
-    ("count", "<i4"), ("data_cycles", "<i4"), ("slot", "<i2"), ("token", "<i2"), ("is_write", "<i4"),
+    ("time", "<i8"), ("base", "<i8"), ("op", "<i8"), ("age", "<i8"), ("sm", "<i4"), ("sequence", "<i4"),
+    ("first", "<i4"), ("count", "<i4"), ("data_cycles", "<i4"), ("slot", "<i2"), ("token", "<i2"), ("is_write", "<i4"),
     ("asynchronous", "<i4"), ("fill", "<i8"),
 ], align=True)
 """One global access of one warp on its way to L2. token: cp.async group or scoreboard barrier;

@@ -3,7 +3,7 @@ Leaves out how candidates are found and counted (gpusim.experiments.swizzle_sear
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from gpusim.arch import GpuSpec, load_gpu
@@ -92,14 +92,16 @@ def suggest(
     """
     plan = load_plan(target, settings)
     spec = load_gpu(plan.config.gpu)
+    names = _chosen(plan, parameters)
+    part = _parts(progress, len(names) + simulate)
     searches: list[Search] = []
-    for name in _chosen(plan, parameters):
-        searches.append(search(plan, name, spec, progress))
+    for number, name in enumerate(names):
+        searches.append(search(plan, name, spec, part(number)))
         plan = with_parameter(plan, name, searches[-1].best.text)
     proof = prove(record_plan(plan, spec), _unswizzled(plan, [found.parameter for found in searches], spec))
     trials = _trials(searches)
     if simulate and searches:
-        trials = _simulated(target, settings, trials, processes)
+        trials = _simulated(target, settings, trials, processes, part(len(names)))
     return Suggestion(plan.name, tuple(searches), proof, trials[0], trials[1], tuple(trials[2:]))
 
 
@@ -138,9 +140,20 @@ def _unswizzled(plan: Plan, parameters: Sequence[str], spec: GpuSpec) -> Program
         return None
 
 
-def _simulated(target: str, settings: Sequence[str], trials: Sequence[Trial], processes: int) -> list[Trial]:
+def _simulated(
+    target: str, settings: Sequence[str], trials: Sequence[Trial], processes: int, progress: Progress
+) -> list[Trial]:
     jobs = [Job(target, (*settings, *(f"parameters.{key}={value}" for key, value in trial.values.items())))
             for trial in trials]
-    done = {result.index: result.summary for result in run_jobs(jobs, processes=processes)}
-    cycles = {number: int(summary["cycles"]) for number, summary in done.items() if summary}
+    cycles: dict[int, int] = {}
+    for done, result in enumerate(run_jobs(jobs, processes=processes), start=1):
+        if result.summary:
+            cycles[result.index] = int(result.summary["cycles"])
+        progress(done / len(jobs))
     return [Trial(trial.values, cycles.get(number)) for number, trial in enumerate(trials)]
+
+
+def _parts(progress: Progress | None, count: int) -> Callable[[int], Progress]:
+    """Progress of the n-th of ``count`` parts."""
+    report = progress or (lambda share: None)
+    return lambda number: lambda share: report((number + share) / count)

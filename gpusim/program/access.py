@@ -22,7 +22,7 @@ class AccessTable:
     which changes neither banks nor sectors, so one row serves every stage and every k tile.
     """
 
-    operation: tuple[str, ...]  # (A,) memory operation, named as in smem_patterns.csv: LDS32.. STS128 LDSM4 CPA16 LDG128 STG32
+    operation: tuple[str, ...]  # (A,) named as in smem_patterns.csv: LDS32.. STS128 LDSM4 CPA16 LDG128 STG32
     tensor: np.ndarray  # (A,) i1: row of Program.tensors the global side addresses, -1: none
     bytes_per_lane: np.ndarray  # (A,) u1
     lane_mask: np.ndarray  # (A, W) u4: lanes that take part (predicated off or out of range: bit clear)

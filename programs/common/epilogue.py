@@ -180,14 +180,20 @@ class Epilogue:
 
 def tensor_op_epilogue(ctx: Context, destination: GmemTensor, coords: tuple[BlockCoordinate, BlockCoordinate],
                        mma: TiledMma, accumulators: Fragment, over: SmemArray, per_barrier: int) -> Epilogue:
-    """The epilogue of a tensor-core main loop: steps of 8 rows of every warp, one per barrier where warps share k."""
+    """The epilogue of a tensor-core main loop: steps of 8 rows of every warp.
+
+    ``per_barrier`` 0: as CUTLASS chooses, two where it has an epilogue for the types and their widest vectors; where
+    warps share k always one.
+    """
     bits, (tile_m, tile_n), (warp_m, _) = accumulators.dtype.bits, mma.tile, mma.warp_tile
     thread_map = _widest_thread_map(mma, destination)
     padding = 64 // bits * 4
     swapped = bits == 32 and destination.dtype.name == "f16" and thread_map.elements_per_access == SWAPPED_VECTOR
+    special = swapped or (bits == destination.dtype.bits == 32 and thread_map.elements_per_access == 4)
+    steps = 1 if mma.partitions > 1 else per_barrier or (2 if special else 1)
     return Epilogue(ctx, destination, (tile_m, tile_n), coords, thread_map, warp_m // 8, 8 * mma.warps[0],
                     tile_n + padding, accumulators.dtype, lambda step: _push_rows(mma, accumulators, step), over,
-                    per_barrier if mma.partitions == 1 else 1, swapped, mma.partitions)
+                    steps, swapped, mma.partitions)
 
 
 def _widest_thread_map(mma: TiledMma, destination: GmemTensor) -> OutputTileThreadMap:
@@ -200,8 +206,8 @@ def _widest_thread_map(mma: TiledMma, destination: GmemTensor) -> OutputTileThre
         if min(thread_map.iterations.row, thread_map.iterations.column) > 0:
             return thread_map
         elements //= 2
-    raise gs.UserError("the epilogue has more threads than elements to store in a step", got=f"{mma.num_threads} threads",
-                       suggestion="fewer warps or a wider tile")
+    raise gs.UserError("the epilogue has more threads than elements to store in a step",
+                       got=f"{mma.num_threads} threads", suggestion="fewer warps or a wider tile")
 
 
 def _push_rows(mma: TiledMma, accumulators: Fragment, step: int) -> Push:

@@ -202,7 +202,7 @@ class _Sm:
 
     def _dispatch(self, warp: WarpModel, pipe: Pipe, now: int) -> int:
         part = self.parts[warp.slot % PARTS]
-        reads_registers = warp.row["active"] and pipe not in (Pipe.none, Pipe.uniform)
+        reads_registers = warp.row["active"] and pipe not in (Pipe.none, Pipe.uniform, Pipe.lsu)
         dispatched = part.dispatch(now) if reads_registers else now
         part.dispatch_free = dispatched + 1
         return dispatched

@@ -15,7 +15,7 @@ TOLERANCE = 0.03
 HELD = ("loads of one warp every 4 cycles: the register read of a load, 7 to 9 cycles after its issue, holds the "
         "dispatch of the next load but one for a cycle; on silicon they go on every 4 cycles")
 KNOWN = {
-    ("lds32", 1, 8): HELD, ("ldsm1", 1, 8): HELD, ("ldsm2", 1, 8): HELD,
+    ("ldsm2", 1, 8): HELD,
     ("imad", 32, 1): "the loop's end costs 0.87 cycles per instruction with eight warps in a sub-partition, 0.28 on "
                      "silicon",
 }

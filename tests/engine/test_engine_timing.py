@@ -232,6 +232,6 @@ def test_windows_up_to_the_lookahead_are_fine(window: int) -> None:
 
 @pytest.mark.parametrize("window", [0, GPU.l2.lookahead_cycles + 1])
 def test_longer_windows_are_refused(window: int) -> None:
-    rule = f"window_cycles must be from 1 to {GPU.l2.lookahead_cycles}, the shortest time in which SMs can notice"
+    rule = f"window_cycles must be from 1 to {GPU.l2.lookahead_cycles}: no SM can notice another"
     with pytest.raises(UserError, match=rule):
         run(program([Row("NOP")]), GPU, window_cycles=window)

@@ -1,0 +1,53 @@
+"""Every pipeline's committed summary: what a CTA executes, by scope and instruction, what shared memory and L2 see.
+
+To write the files anew after a change on purpose: ``python tests/programs/test_programs_expected.py``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gpusim as gs
+
+EXPECTED = Path(__file__).parent / "expected"
+PROGRAMS = ("gemm_multistage", "gemm_pipelined", "hgemm_multistage", "sgemm_multistage", "sgemm_pipelined")
+SIZES = {"M": 256, "N": 256, "K": 256}
+
+
+def summary(name: str) -> dict[str, Any]:
+    program = gs.load_program(name).record(gs.load_gpu("h200"), SIZES)
+    role = program.classes[0].roles[0]
+    statics = [program.statics[pc] for pc in role.ops["pc"].tolist()]
+    performed = role.ops["access"][(role.ops["access"] >= 0) & (role.ops["active"] == 1)].tolist()
+    accesses = role.accesses
+    by_label: dict[str, dict[str, int]] = {}
+    for row in performed:
+        entry = by_label.setdefault(accesses.label[row], Counter())
+        entry["instructions"] += accesses.num_warps
+        entry["wavefronts"] += int(accesses.wavefronts[row].sum())
+        first, number = accesses.request_first[row], accesses.request_count[row]
+        for start, lines in zip(first.tolist(), number.tolist(), strict=True):
+            masks = accesses.requests["sector_mask"][start : start + lines].tolist()
+            entry["sectors"] += sum(mask.bit_count() for mask in masks)
+    return {
+        "launch": {"grid": list(program.launch.grid), "threads": program.launch.threads_per_cta,
+                   "registers": program.launch.registers_per_thread, "shared_bytes": program.launch.shared_bytes},
+        "instructions_by_scope": dict(sorted(Counter(static.scope for static in statics).items())),
+        "instructions": dict(sorted(Counter(static.mnemonic for static in statics).items())),
+        "accesses": {label: dict(sorted(entry.items())) for label, entry in sorted(by_label.items())},
+    }
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_summary_is_the_committed_one(name: str) -> None:
+    assert summary(name) == json.loads((EXPECTED / f"{name}.json").read_text())
+
+
+if __name__ == "__main__":
+    for program_name in PROGRAMS:
+        (EXPECTED / f"{program_name}.json").write_text(json.dumps(summary(program_name), indent=1) + "\n")
