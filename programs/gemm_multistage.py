@@ -7,12 +7,11 @@ from common.tensor_op import cut_tile, interleaved_pieces, tensor_op_mma
 
 import gpusim as gs
 from gpusim.dsl.iterators import KRange
-from gpusim.dsl.lowering.iterators import dead_loads, uniform_steps
+from gpusim.dsl.lowering.iterators import dead_loads, next_stage
 
 __all__ = ["SIZES", "flops", "gemm_multistage", "problem", "reference"]
 
 SIZES = {"M": 2048, "N": 2048, "K": 2048}
-UNIFORM_STEPS = {True: 17, False: 11}  # stage arithmetic of an iteration; more where an operand is K-major
 
 
 def problem(M, N, K, input_type, output_type, layouts):
@@ -38,8 +37,9 @@ def gemm_multistage(ctx, A, B, D, *, tile=(128, 128, 32), warp=(64, 64, 32), ins
     rA, rB = ctx.fragment(mma, "A", buffers=2), ctx.fragment(mma, "B", buffers=2)
     accumulators = ctx.fragment(mma, "C")
     k_steps = a.k_steps
-    next_stage = uniform_steps(ctx.recorder.registers, UNIFORM_STEPS[a.k_major or b.k_major],
-                               [a.copies.write_stage, b.copies.write_stage, a.read_stage, b.read_stage])
+    stages = [a.copies.write_stage, b.copies.write_stage, a.read_stage, b.read_stage]
+    stage_code = next_stage(ctx.recorder.registers, stages, stages=num_stages, ldmatrix=True,
+                            k_major=a.k_major or b.k_major)
 
     def copy_group(k_tile, stage, step):
         for operand in (a, b):
@@ -76,7 +76,7 @@ def gemm_multistage(ctx, A, B, D, *, tile=(128, 128, 32), warp=(64, 64, 32), ins
                 ctx.cp_async_commit_group()
                 ctx.cp_async_wait_group(num_stages - 2)
                 ctx.sync_threads()
-                ctx.code([*a.copies.next_tile(), *b.copies.next_tile(), *next_stage])
+                ctx.code([*a.copies.next_tile(), *b.copies.next_tile(), *stage_code])
                 read, write = (read + 1) % num_stages, (write + 1) % num_stages
             buffer = 1 - buffer
 

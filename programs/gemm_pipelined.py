@@ -7,13 +7,12 @@ from common.tensor_op import cut_tile, tensor_op_mma
 
 import gpusim as gs
 from gpusim.dsl.iterators import KRange
-from gpusim.dsl.lowering.iterators import uniform_steps
+from gpusim.dsl.lowering.iterators import next_stage
 
 __all__ = ["SIZES", "flops", "gemm_pipelined", "problem", "reference"]
 
 SIZES = {"M": 2048, "N": 2048, "K": 2048}
 STAGES = 2
-UNIFORM_STEPS = 13  # stage arithmetic of an iteration
 
 
 def problem(M, N, K, input_type, output_type, layouts):
@@ -31,8 +30,9 @@ def gemm_pipelined(ctx, A, B, D, *, tile=(128, 128, 32), warp=(64, 64, 32), inst
     b = TensorOpOperand(ctx, "B", B, n, mma, (tile[1], tile[2]), STAGES, k)
     rA, rB = ctx.fragment(mma, "A", buffers=2), ctx.fragment(mma, "B", buffers=2)
     accumulators = ctx.fragment(mma, "C")
-    next_stage = uniform_steps(ctx.recorder.registers, UNIFORM_STEPS,
-                               [a.copies.write_stage, b.copies.write_stage, a.read_stage, b.read_stage])
+    stages = [a.copies.write_stage, b.copies.write_stage, a.read_stage, b.read_stage]
+    stage_code = next_stage(ctx.recorder.registers, stages, stages=STAGES, ldmatrix=True,
+                            k_major=a.k_major or b.k_major)
 
     def load_fragments(step, stage, buffer):
         a.load(step, stage, rA[buffer])
@@ -55,7 +55,7 @@ def gemm_pipelined(ctx, A, B, D, *, tile=(128, 128, 32), warp=(64, 64, 32), inst
                 a.copies.store(1 - read)
                 b.copies.store(1 - read)
                 ctx.sync_threads()
-                ctx.code(next_stage)
+                ctx.code(stage_code)
                 read = 1 - read
             load_fragments((step + 1) % a.k_steps, read, 1 - buffer)
             if step == 0:

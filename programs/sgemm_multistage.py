@@ -6,13 +6,12 @@ from common.tensor_op import cut_tile, interleaved_pieces
 
 import gpusim as gs
 from gpusim.dsl.iterators import KRange
-from gpusim.dsl.lowering.iterators import dead_loads, uniform_steps
+from gpusim.dsl.lowering.iterators import dead_loads, next_stage
 from gpusim.dsl.statements import Line
 
 __all__ = ["SIZES", "flops", "problem", "reference", "sgemm_multistage"]
 
 SIZES = {"M": 2048, "N": 2048, "K": 2048}
-UNIFORM_STEPS = 13  # stage arithmetic of an iteration
 
 
 def problem(M, N, K, layouts):
@@ -34,8 +33,9 @@ def sgemm_multistage(ctx, A, B, D, *, tile=(128, 128, 8), warp=(32, 64, 8), num_
     rows, columns = shape.thread_tile
     first, _ = ctx.recorder.registers.vector(rows * columns)
     accumulators = tuple(range(first, first + rows * columns))
-    next_stage = uniform_steps(ctx.recorder.registers, UNIFORM_STEPS,
-                               [a.copies.write_stage, b.copies.write_stage, a.read_stage, b.read_stage])
+    stages = [a.copies.write_stage, b.copies.write_stage, a.read_stage, b.read_stage]
+    stage_code = next_stage(ctx.recorder.registers, stages, stages=num_stages, ldmatrix=False,
+                            k_major=a.k_major or b.k_major)
 
     def copy_group(k_tile, stage, step):
         for operand in (a, b):
@@ -72,7 +72,7 @@ def sgemm_multistage(ctx, A, B, D, *, tile=(128, 128, 8), warp=(32, 64, 8), num_
                 ctx.cp_async_commit_group()
                 ctx.cp_async_wait_group(num_stages - 2)
                 ctx.sync_threads()
-                ctx.code([*a.copies.next_tile(), *b.copies.next_tile(), *next_stage])
+                ctx.code([*a.copies.next_tile(), *b.copies.next_tile(), *stage_code])
                 read, write = (read + 1) % num_stages, (write + 1) % num_stages
             buffer = 1 - buffer
 

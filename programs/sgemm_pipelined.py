@@ -6,14 +6,13 @@ from common.tensor_op import cut_tile
 
 import gpusim as gs
 from gpusim.dsl.iterators import KRange
-from gpusim.dsl.lowering.iterators import uniform_steps
+from gpusim.dsl.lowering.iterators import next_stage
 from gpusim.dsl.statements import Line
 
 __all__ = ["SIZES", "flops", "problem", "reference", "sgemm_pipelined"]
 
 SIZES = {"M": 2048, "N": 2048, "K": 2048}
 STAGES = 2
-UNIFORM_STEPS = 7  # stage arithmetic of an iteration
 
 
 def problem(M, N, K, layouts):
@@ -31,8 +30,9 @@ def sgemm_pipelined(ctx, A, B, D, *, tile=(128, 128, 8), warp=(32, 64, 8), layou
     rows, columns = shape.thread_tile
     first, _ = ctx.recorder.registers.vector(rows * columns)
     accumulators = tuple(range(first, first + rows * columns))
-    next_stage = uniform_steps(ctx.recorder.registers, UNIFORM_STEPS,
-                               [a.copies.write_stage, b.copies.write_stage, a.read_stage, b.read_stage])
+    stages = [a.copies.write_stage, b.copies.write_stage, a.read_stage, b.read_stage]
+    stage_code = next_stage(ctx.recorder.registers, stages, stages=STAGES, ldmatrix=False,
+                            k_major=a.k_major or b.k_major)
 
     def load_fragments(step, stage, buffer):
         a.load(step, stage, buffer)
@@ -55,7 +55,7 @@ def sgemm_pipelined(ctx, A, B, D, *, tile=(128, 128, 8), warp=(32, 64, 8), layou
                 a.copies.store(1 - read)
                 b.copies.store(1 - read)
                 ctx.sync_threads()
-                ctx.code(next_stage)
+                ctx.code(stage_code)
                 read = 1 - read
             load_fragments((step + 1) % tile[2], read, 1 - buffer)
             if step == 0:

@@ -43,6 +43,7 @@ def banks(
     A program: one row per source access, over all warps and stages. --op and --layout describe one access and print its
     phases; --csv takes a table of accesses and prints CSV.
     """
+    _require_one_question(target is not None, [settings, detail], [csv, op, layout])
     if target is not None:
         return _of_program(target, settings or [], detail, json)
     from gpusim.arch import load_gpu
@@ -59,6 +60,15 @@ def banks(
 
     phases = banks_access(op, layout, swizzle=swizzle, global_layout=global_layout)
     return print_json(phases.to_dict("records")) if json else print_frame(f"{op} over {layout}", phases)
+
+
+def _require_one_question(names_program: bool, of_program: list[object], of_access: list[object]) -> None:
+    """Options of the other question would be ignored; say so instead."""
+    if names_program and any(of_access):
+        raise typer.BadParameter("a program has accesses of its own: leave out --op, --layout, --csv",
+                                 param_hint="banks")
+    if not names_program and any(of_program):
+        raise typer.BadParameter("--set and --detail need a program", param_hint="banks")
 
 
 def _of_program(target: str, settings: list[str], detail: str | None, json: bool) -> None:

@@ -69,8 +69,8 @@ def _print_proof(proof: Proof) -> None:
     screen.print(proof.sentence(), markup=False)
     for column, swizzle in proof.formulas.items():
         answer = f"gives {swizzle}" if swizzle else "does not apply"
-        screen.print(f"{column.unit_bytes}-byte units in a column of {column.row_bytes}-byte rows: the closed formula {answer}",
-                     markup=False)
+        case = f"{column.unit_bytes}-byte units in a column of {column.row_bytes}-byte rows"
+        screen.print(f"{case}: the closed formula {answer}", markup=False)
 
 
 def _examples(texts: list[str]) -> str:

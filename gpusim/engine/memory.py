@@ -9,6 +9,7 @@ import numpy as np
 from numba import njit
 
 from gpusim.engine.machine import Machine
+from gpusim.engine.views import borrow
 
 __all__ = ["MEMORY_COUNTERS", "MemoryState", "new_memory", "serve", "warm_lines"]
 
@@ -21,8 +22,8 @@ COALESCER_ENTRIES = 4096
 """A direct-mapped table per GPC; two lines in one entry lose a chance to share, not correctness."""
 
 
-WAY = np.dtype([("line", "<i8"), ("ready", "<f8"), ("used", "<i8"), ("valid", "<i4"), ("dirty", "<i4")], align=True)
-"""A line of L2: when its last fill arrives, order of last use, sectors present and written."""
+WAY = np.dtype([("ready", "<f8"), ("used", "<i8"), ("valid", "<i4"), ("dirty", "<i4")], align=True)
+"""State of a line of L2: when its last fill arrives, order of last use, sectors present and written."""
 SHARED_READ = np.dtype([("line", "<i8"), ("time", "<f8"), ("sectors", "<i8")], align=True)
 """A line that an SM of the GPC has asked for: when the slice answers, which sectors."""
 PORT = np.dtype([("read_free", "<f8"), ("write_free", "<f8"), ("gpc", "<i8"), ("partition", "<i8")], align=True)
@@ -33,6 +34,7 @@ TOTAL = np.dtype([("clock", "<i8"), ("last_write", "<f8"), ("counters", "<f8", (
 class MemoryState(NamedTuple):
     """Partitions keep copies of what their SMs read; K slices, X sets, Y ways, D channels, G GPCs, S SMs."""
 
+    tags: np.ndarray  # (K, X, Y) i8: line numbers, apart from the rest because they are searched
     ways: np.ndarray  # (K, X, Y) WAY
     slice_free: np.ndarray  # (K,) f8
     channel_free: np.ndarray  # (D,) f8
@@ -45,10 +47,11 @@ def new_memory(mach: Machine, gpc: np.ndarray) -> MemoryState:
     """A cold L2 and idle queues. gpc[s]: group of SM s."""
     gpcs = int(gpc.max()) + 1
     memory = MemoryState(
+        tags=np.full((mach.slices, mach.l2_sets, mach.l2_ways), EMPTY, np.int64),
         ways=np.zeros((mach.slices, mach.l2_sets, mach.l2_ways), WAY), slice_free=np.zeros(mach.slices),
         channel_free=np.zeros(mach.dram_channels), ports=np.zeros(mach.num_sms, PORT),
         shared=np.zeros((gpcs, COALESCER_ENTRIES), SHARED_READ), total=np.zeros(1, TOTAL))
-    memory.ways["line"], memory.shared["line"] = EMPTY, EMPTY
+    memory.shared["line"] = EMPTY
     memory.ports["gpc"], memory.ports["partition"] = gpc, gpc * mach.partitions // gpcs
     return memory
 
@@ -86,20 +89,28 @@ def touch(mem, mach, k, x, line):
     """The way of slice ``k``, set ``x`` that holds the line; the least recently used one gives way when none does."""
     total = mem.total[0]
     total.clock += 1
-    y = 0
-    for other in range(mach.l2_ways):
-        way = mem.ways[k, x, other]
-        if way.line == line:
+    for y in range(mach.l2_ways):
+        if mem.tags[k, x, y] == line:
+            way = mem.ways[k, x, y]
             way.used = total.clock
             return way
-        if way.used < mem.ways[k, x, y].used:
+    return replace(mem, mach, k, x, line)
+
+
+@njit(cache=True, nogil=True)
+def replace(mem, mach, k, x, line):
+    """Give the least recently used way to a line; dirty sectors of the one before go to DRAM."""
+    total, y = mem.total[0], 0
+    for other in range(mach.l2_ways):
+        if mem.ways[k, x, other].used < mem.ways[k, x, y].used:
             y = other
     way = mem.ways[k, x, y]
     if way.dirty:
         written = 32.0 * bits(way.dirty)
         total.counters[DRAM_WRITTEN] += written
         mem.channel_free[k * mach.dram_channels // mach.slices] += written * mach.dram_read_cycles_per_byte
-    way.line, way.valid, way.dirty, way.ready, way.used = line, 0, 0, 0.0, total.clock
+    mem.tags[k, x, y] = line
+    way.valid, way.dirty, way.ready, way.used = 0, 0, 0.0, total.clock
     return way
 
 
@@ -217,12 +228,18 @@ def write_line(mem, mach, port, line, mask, now):
 
 
 @njit(cache=True, nogil=True)
-def serve(mem, machine, requests, order, lines, done):
+def borrow_memory(memory):
+    return MemoryState(borrow(memory.tags), borrow(memory.ways), borrow(memory.slice_free), borrow(memory.channel_free),
+                       borrow(memory.ports), borrow(memory.shared), borrow(memory.total))
+
+
+@njit(cache=True, nogil=True)
+def serve(memory, machine, requests, order, lines, done):
     """Serve the requests of a window in the order of ``order``; fills ``done``, returns how many rows.
 
     lines: REQUEST rows, what (first, count) of a record names.
     """
-    count, mach = 0, machine[0]
+    count, mach, mem = 0, borrow(machine)[0], borrow_memory(memory)
     for i in order:
         request, port = requests[i], mem.ports[requests[i].sm]
         last = float(request.time)

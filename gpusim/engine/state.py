@@ -17,9 +17,9 @@ NEVER = np.iinfo(np.int64).max // 4
 BOARDS = 6  # scoreboard barriers of a warp, as the SASS encoding has them
 GROUPS = 16
 """Committed cp.async groups a warp may have in flight (a ring)."""
-QUEUE_ENTRIES = 64
+QUEUE_ENTRIES = 32
 """Largest queue the records can hold; the depth itself is a number of the GPU."""
-HOLDS = 64
+HOLDS = 32
 """Reads of operands under way or to come in a sub-partition."""
 NAMED_BARRIERS = 16
 PART_WARPS = 16

@@ -158,7 +158,9 @@ class Epilogue:
         return groups
 
     def _add(self, sums: Sequence[Group], others: Sequence[Group]) -> None:
-        add = "FADD" if self.accumulator_type.bits == 32 else "HADD2"
+        add = {"f32": "FADD", "f16": "HADD2"}.get(self.accumulator_type.name, "")
+        if not add:
+            raise gs.UserError("warps share k with floating-point sums only", got=self.accumulator_type)
         pairs = [(start + n, other + n) for (start, count), (other, _) in zip(sums, others, strict=True)
                  for n in range(count)]
         self.ctx.code([Line(add, (to, 1), ((to, 1), (other, 1))) for to, other in pairs])
@@ -166,8 +168,11 @@ class Epilogue:
     def _convert(self, loaded: Group) -> Group:
         """alpha * accumulators, rounded to the type of the output."""
         start, count = loaded
+        registers = [(register, 1) for register in range(start, start + count)]
         multiply = "FMUL" if self.accumulator_type.bits == 32 else "HMUL2"
-        lines = [Line(multiply, (register, 1), ((register, 1), self.alpha)) for register in range(start, start + count)]
+        lines = [Line("I2F", register, (register,)) for register in registers if self.accumulator_type.name == "s32"]
+        lines += [Line(multiply, register, (register, self.alpha)) for register in registers]
+        lines += [Line("F2I", register, (register,)) for register in registers if self.destination.dtype.name == "s32"]
         result = loaded
         if self.destination.dtype.bits < self.accumulator_type.bits:
             result = self.ctx.recorder.registers.vector(count // 2)
@@ -178,6 +183,13 @@ class Epilogue:
         return result
 
 
+def _require_conversion(accumulators: gs.DType, output: gs.DType) -> None:
+    """Integers leave as they are or as f32, floats as f32 or half as wide."""
+    known = {"s32": ("s32", "f32"), "f32": ("f32", "f16", "bf16"), "f16": ("f16",)}
+    if output.name not in known[accumulators.name]:
+        raise gs.UserError(f"an epilogue converts {accumulators} to {', '.join(known[accumulators.name])}", got=output)
+
+
 def tensor_op_epilogue(ctx: Context, destination: GmemTensor, coords: tuple[BlockCoordinate, BlockCoordinate],
                        mma: TiledMma, accumulators: Fragment, over: SmemArray, per_barrier: int) -> Epilogue:
     """The epilogue of a tensor-core main loop: steps of 8 rows of every warp.
@@ -185,12 +197,13 @@ def tensor_op_epilogue(ctx: Context, destination: GmemTensor, coords: tuple[Bloc
     ``per_barrier`` 0: as CUTLASS chooses, two where it has an epilogue for the types and their widest vectors; where
     warps share k always one.
     """
+    _require_conversion(accumulators.dtype, destination.dtype)
     bits, (tile_m, tile_n), (warp_m, _) = accumulators.dtype.bits, mma.tile, mma.warp_tile
     thread_map = _widest_thread_map(mma, destination)
     padding = 64 // bits * 4
     swapped = bits == 32 and destination.dtype.name == "f16" and thread_map.elements_per_access == SWAPPED_VECTOR
-    special = swapped or (bits == destination.dtype.bits == 32 and thread_map.elements_per_access == 4)
-    steps = 1 if mma.partitions > 1 else per_barrier or (2 if special else 1)
+    same = accumulators.dtype.name == destination.dtype.name == "f32" and thread_map.elements_per_access == 4
+    steps = 1 if mma.partitions > 1 else per_barrier or (2 if swapped or same else 1)
     return Epilogue(ctx, destination, (tile_m, tile_n), coords, thread_map, warp_m // 8, 8 * mma.warps[0],
                     tile_n + padding, accumulators.dtype, lambda step: _push_rows(mma, accumulators, step), over,
                     steps, swapped, mma.partitions)

@@ -14,7 +14,7 @@ __all__ = ["check_layouts", "dtype", "flops", "operands", "reference"]
 
 def dtype(name: str) -> gs.DType:
     """The element type of a parameter."""
-    types = {"f16": gs.f16, "bf16": gs.bf16, "tf32": gs.tf32, "f32": gs.f32}
+    types = {"f16": gs.f16, "bf16": gs.bf16, "tf32": gs.tf32, "f32": gs.f32, "s8": gs.s8, "s32": gs.s32}
     if name not in types:
         raise gs.UserError("no such element type", got=f"'{name}'", suggestion=f"one of {', '.join(types)}")
     return types[name]
@@ -40,4 +40,6 @@ def flops(M: int, N: int, K: int) -> float:
 
 
 def reference(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    return {"D": inputs["A"].astype("f4") @ inputs["B"].astype("f4").T}
+    """Products of integers are exact in f64."""
+    kind = "f8" if inputs["A"].dtype.kind in "iu" else "f4"
+    return {"D": inputs["A"].astype(kind) @ inputs["B"].astype(kind).T}

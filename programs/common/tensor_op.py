@@ -27,7 +27,7 @@ def tensor_op_mma(tile: tuple[int, int, int], warp: tuple[int, int, int], instru
     if any(t % w for t, w in zip(tile, warp, strict=True)):
         raise gs.UserError("warp tiles must divide the threadblock tile", got=f"{tile} by {warp}")
     a, c, shape = input_type.upper(), accumulator_type.upper(), "x".join(map(str, instruction))
-    atom = getattr(gs.mma, f"SM80_{shape}_{c}{a}{a}{c}_TN")
+    atom = getattr(gs.mma, f"SM80_{shape}_{c}{a}{a}{c}_TN" + ("_SATURATE" if c == "S32" else ""))
     return gs.tiled_mma(atom, tile=tile[:2], warps=(tile[0] // warp[0], tile[1] // warp[1]),
                         partitions=tile[2] // warp[2])
 

@@ -11,25 +11,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from gpusim.cli.main import main
-
 TABLES = Path(str(files("gpusim"))) / "data" / "hardware" / "h200"
 SMALL = ["--set", "M=128", "--set", "N=128", "--set", "K=128", "--set", "timeline.cycles=0"]
-
-
-@pytest.fixture
-def gpusim(monkeypatch, capsys):
-    """Runs the command line in this process: (exit status, stdout, stderr)."""
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["gpusim", *arguments])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as stop:
-            main()
-        captured = capsys.readouterr()
-        return int(stop.value.code or 0), captured.out, captured.err
-
-    return run
 
 
 def test_help_imports_nothing_heavy():

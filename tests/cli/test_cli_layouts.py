@@ -3,31 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from gpusim.cli.main import main
-
 SMALL = ["--set", "M=64", "--set", "N=64", "--set", "K=128", "--set", "tile=[64,64,32]", "--set", "timeline.cycles=0"]
 Command = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def gpusim(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
-    """Runs the command line in this process: (exit status, stdout, stderr)."""
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["gpusim", *arguments])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as stop:
-            main()
-        captured = capsys.readouterr()
-        return int(stop.value.code or 0), captured.out, captured.err
-
-    return run
 
 
 def test_layout_prints_a_table_and_draws(gpusim: Command, tmp_path: Path):
@@ -60,6 +42,8 @@ def test_everything_that_is_printed_can_be_drawn(gpusim: Command, tmp_path: Path
         (["layout", "8:1", "--element", "f17"], "error: --element: no such element type, got 'f17'; did you mean"),
         (["banks", "hgemm", *SMALL, "--detail", "sC"], "no shared-memory access has this label, got 'sC'"),
         (["suggest", "hgemm", *SMALL, "--parameter", "tile"], "no parameter of this name chooses a swizzle"),
+        (["banks", "hgemm", "--op", "LDS32"], "a program has accesses of its own: leave out --op"),
+        (["banks", "--detail", "sA"], "--set and --detail need a program"),
         (["sweep"], "name a sweep, or use --list"),
         (["sweep", "absent.yaml"], "error: absent.yaml: the file cannot be read"),
     ],

@@ -11,7 +11,7 @@ import gpusim as gs
 from gpusim.dsl import Context
 from gpusim.dsl.iterators import GlobalIterator, KRange, Pieces, lane_bits
 from gpusim.dsl.launch import CtaPlace, Grid, identity_log
-from gpusim.dsl.lowering.iterators import TilePointer, setup, uniform_steps
+from gpusim.dsl.lowering.iterators import TilePointer, next_stage, setup
 from gpusim.dsl.registers import Registers
 from gpusim.dsl.tensors import GmemTensor
 from gpusim.program import UNIFORM_BASE
@@ -117,11 +117,15 @@ def test_setup_is_as_long_as_asked_and_gives_every_result(count: int, results: i
     assert {line.dst for line in lines} >= set(wanted)
 
 
-def test_stage_arithmetic_is_uniform() -> None:
+@pytest.mark.parametrize(("stages", "ldmatrix", "k_major", "count"), [
+    (3, True, True, 17), (4, True, False, 11), (2, True, True, 13), (2, False, False, 7), (4, False, False, 13),
+])
+def test_stage_arithmetic_is_uniform(stages: int, ldmatrix: bool, k_major: bool, count: int) -> None:
     registers = Registers()
     results = [registers.uniform(), registers.uniform()]
-    lines = uniform_steps(registers, 7, results)
-    assert len(lines) == 7 and all(line.dst[0] >= UNIFORM_BASE and line.mnemonic.startswith("U") for line in lines)
+    lines = next_stage(registers, results, stages=stages, ldmatrix=ldmatrix, k_major=k_major)
+    assert len(lines) == count and [line.dst for line in lines[-2:]] == results
+    assert all(line.dst[0] >= UNIFORM_BASE and line.mnemonic.startswith("U") for line in lines)
 
 
 @given(st.lists(st.booleans(), min_size=64, max_size=64))

@@ -76,10 +76,10 @@ def _word(mnemonic: str, access: int, labels: tuple[str, ...], pieces: Counter[s
     return next((word for prefix, word in words.items() if mnemonic.startswith(prefix)), "")
 
 
-_NAME = re.compile(r"(?P<type>h|hh|bf|tf32|simt)_(?P<tile>\d+x\d+x\d+)_w(?P<warp>\d+x\d+x\d+)_s(?P<stages>\d)"
+_NAME = re.compile(r"(?P<type>h|hh|bf|tf32|s8|simt)_(?P<tile>\d+x\d+x\d+)_w(?P<warp>\d+x\d+x\d+)_s(?P<stages>\d)"
                    r"_(?P<layouts>[nt]{2})(_swz\d)?(_slicedk)?(?P<sm75>_sm75)?$")
 _TYPES = {"h": ("f16", "f32", "f16"), "hh": ("f16", "f16", "f16"), "bf": ("bf16", "f32", "bf16"),
-          "tf32": ("tf32", "f32", "f32")}
+          "tf32": ("tf32", "f32", "f32"), "s8": ("s8", "s32", "s32")}
 
 
 def named(kernel: str) -> tuple[str, dict[str, Any]] | None:
@@ -95,5 +95,5 @@ def named(kernel: str) -> tuple[str, dict[str, Any]] | None:
     if match["type"] == "simt":
         return ("sgemm_multistage" if stages > 2 else "sgemm_pipelined"), parameters
     types = dict(zip(("input_type", "accumulator_type", "output_type"), _TYPES[match["type"]], strict=True))
-    k = 8 if match["type"] == "tf32" or match["sm75"] else 16
+    k = {"tf32": 8, "s8": 32}.get(match["type"], 8 if match["sm75"] else 16)
     return ("gemm_multistage" if stages > 2 else "gemm_pipelined"), {**parameters, **types, "instruction": (16, 8, k)}

@@ -16,6 +16,8 @@ from gpusim.verify import check_program, random_inputs
 
 TF32 = {"input_type": "tf32", "output_type": "f32", "instruction": (16, 8, 8), "tile": (128, 128, 16),
         "warp": (64, 64, 16)}
+S8 = {"input_type": "s8", "accumulator_type": "s32", "output_type": "s32", "instruction": (16, 8, 32),
+      "tile": (128, 128, 64), "warp": (64, 64, 64)}
 SMALL = {"tile": (64, 64, 32), "warp": (32, 32, 32)}
 CASES: list[tuple[str, tuple[int, int, int], dict[str, Any]]] = [
     ("gemm_multistage", (256, 128, 128), {}),
@@ -32,6 +34,7 @@ CASES: list[tuple[str, tuple[int, int, int], dict[str, Any]]] = [
     ("gemm_multistage", (128, 64, 192), {"tile": (64, 64, 64), "warp": (32, 32, 32), "num_stages": 4}),
     ("gemm_multistage", (72, 72, 136), {"tile": (64, 64, 64), "warp": (64, 32, 32), "clear": "zfill"}),
     ("gemm_pipelined", (128, 128, 192), {"tile": (128, 128, 64), "layouts": "nt", "accumulator_type": "f16"}),
+    ("gemm_multistage", (128, 144, 160), {**S8, "clear": "zfill"}),
     ("gemm_multistage", (192, 320, 32), {"raster_log": 3, **SMALL}),
     ("gemm_pipelined", (256, 128, 128), {}),
     ("gemm_pipelined", (200, 136, 104), {"layouts": "nt"}),
@@ -215,7 +218,7 @@ def compiled_loops() -> list[tuple[str, int, int]]:
 
 
 def test_the_table_of_compiled_loops_was_found() -> None:
-    assert len(compiled_loops()) == 29
+    assert len(compiled_loops()) == 30
 
 
 @pytest.mark.parametrize(("kernel", "registers", "instructions"), compiled_loops())
@@ -241,6 +244,7 @@ def test_main_loop_is_as_long_as_the_compiled_one(kernel: str, registers: int, i
     ("gemm_multistage", (128, 128, 64), {"input_type": "f15"}, "no such element type, got 'f15'"),
     ("sgemm_pipelined", (128, 128, 64), {"tile": (128, 128, 16), "warp": (32, 64, 16), "layouts": "tn"},
      "the padding of a transposed tile must be whole vectors"),
+    ("gemm_multistage", (128, 128, 64), {**S8, "output_type": "f16"}, "an epilogue converts s32 to s32, f32, got f16"),
     ("sgemm_pipelined", (128, 128, 64), {"warp": (8, 64, 8)}, "a lane owns whole vectors"),
 ])
 def test_refusals_name_rule_and_value(name: str, sizes: tuple, parameters: dict, sentence: str) -> None:

@@ -9,7 +9,7 @@ Instructions per warp, read from the 44 loops of gpusim/data/hardware/h200/main_
 | ... in another row than the piece before | 2: 64-bit add to the pointer; neighbours in a row share it |
 | next tile, per operand | 6: pointer + stride, mask cleared behind the last tile |
 | shared memory written by cp.async, per operand | 2: address of the stage |
-| next stage to read and to write, uniform | 17 multistage (11: no operand K-major), 13 two stages, 7 without ldmatrix |
+| next stage to read and to write, uniform | 17 multistage (11: no operand K-major), 13 two stages; SIMT 13 and 7 |
 | dead loads before the copies of a k step | 3 |
 | before the loop, per operand | 100, and 5 per piece: thread map, layouts, predicates |
 | epilogue | 135, and 3 per store: predicate and pointer |
@@ -26,13 +26,14 @@ from dataclasses import dataclass, field
 from gpusim.dsl.registers import Group, Registers
 from gpusim.dsl.statements import Line
 
-__all__ = ["SETUP_OPS", "TilePointer", "chain", "dead_loads", "setup", "stage_step", "uniform_steps"]
+__all__ = ["SETUP_OPS", "TilePointer", "chain", "dead_loads", "next_stage", "setup", "stage_step"]
 
 SETUP_OPS = ("SHF.R.S32.HI", "LEA.HI", "LOP3.LUT", "IMAD.IADD", "IMAD.SHL.U32", "LOP3.LUT", "IMAD", "ISETP.LT.AND",
              "SEL", "IADD3")
 """A stretch of a thread map: threadIdx to coordinates, bounds, offsets."""
 OPERAND_SETUP, PIECE_SETUP, EPILOGUE_SETUP = 100, 5, 135
 DEAD_LOADS = 3
+UNIFORM_OPS = ("UIADD3", "UISETP.NE.AND", "USEL", "UIADD3", "UMOV")
 
 
 def chain(registers: Registers, mnemonics: Sequence[str], source: Group) -> list[Line]:
@@ -65,10 +66,14 @@ def dead_loads() -> list[Line]:
     return [Line("LDS", active=False)] * DEAD_LOADS
 
 
-def uniform_steps(registers: Registers, count: int, results: Sequence[Group]) -> list[Line]:
-    """Stage counters in the uniform datapath: step, compare, wrap round, and the addresses that follow from them."""
-    ops = ("UIADD3", "UISETP.NE.AND", "USEL", "UIADD3", "UMOV")
-    lines = [Line(ops[number % len(ops)], registers.uniform()) for number in range(count - len(results))]
+def next_stage(registers: Registers, results: Sequence[Group], *, stages: int, ldmatrix: bool,
+               k_major: bool) -> list[Line]:
+    """Stage counters in the uniform datapath: step, compare, wrap round, and the addresses that follow from them.
+
+    ``ldmatrix``: fragments come through it; ``k_major``: some operand has k contiguous, whose addresses need an XOR.
+    """
+    count = (13 if ldmatrix else 7) if stages == 2 else 17 if ldmatrix and k_major else 11 if ldmatrix else 13
+    lines = [Line(UNIFORM_OPS[n % len(UNIFORM_OPS)], registers.uniform()) for n in range(count - len(results))]
     source = lines[-1].dst if lines else (0, 0)
     return lines + [Line("UIADD3", result, (result, source)) for result in results]
 

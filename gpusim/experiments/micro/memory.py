@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gpusim.arch import GpuSpec
+from gpusim.arch import GpuSpec, load_gpu
+from gpusim.engine import simulate
 from gpusim.experiments.micro.compiled import HARDWARE, CompiledKernel
 from gpusim.experiments.micro.loops import body_after_clock, looped_role, one_tensor_program, tail_pcs
 from gpusim.experiments.micro.probe import NoProgram, Probe, cta_bytes_per_cycle, cycles_between
@@ -104,15 +105,20 @@ def _chase_access() -> Access:
 def _chase_program(
     spec: GpuSpec, *, kernel: CompiledKernel, stride_bytes: int, ring: int, hops: int, sm: int, passes: int
 ) -> Program:
-    """One thread follows ``hops`` pointers of a shuffled ring; the last pass stands between the clock reads."""
+    """One thread follows ``hops`` pointers of a shuffled ring; the last pass stands between the clock reads.
+
+    One CTA per SM is launched, as on silicon; those on other SMs than ``sm`` leave at once.
+    """
     order = np.random.default_rng(SEED).permutation(ring)[:hops] * stride_bytes
     body = list(body_after_clock(kernel)) * (hops // _accesses_of_body(kernel))
     first, last = kernel.clock_pcs[0], kernel.clock_pcs[-1]
     chaser = looped_role(kernel, [*body * (passes - 1), first, *body, last], _chase_access(), order)
     idle = looped_role(kernel, [], _chase_access(), order)
-    is_idle = np.ones(sm + 1, np.int32)
-    is_idle[sm] = 0  # the first wave places CTA i on SM i
-    return one_tensor_program(kernel, (chaser, idle), is_idle, np.zeros(sm + 1, np.int64), ring * stride_bytes)
+    is_idle = np.ones(spec.sm.count, np.int32)
+    starts, size = np.zeros(spec.sm.count, np.int64), ring * stride_bytes
+    placed = simulate(one_tensor_program(kernel, (idle,), 0 * is_idle, starts, size), spec).cta_sm
+    is_idle[placed == sm] = 0
+    return one_tensor_program(kernel, (chaser, idle), is_idle, starts, size)
 
 
 def _bandwidth(row: dict[str, Any]) -> Probe:
@@ -122,7 +128,7 @@ def _bandwidth(row: dict[str, Any]) -> Probe:
         return _unbuilt(row, "no program for this row")
     operation, mode = BANDWIDTHS[family]
     ctas, threads, per_cta, wrap = int(match[1]), int(match[2]), int(match[3]) * KIB, int(match[4]) * KIB
-    is_cold = row["what"].startswith("dram")
+    is_cold = row["what"].startswith("dram") and ctas * per_cta > load_gpu("h200").l2.capacity_bytes
     iteration = threads * CHUNK_BYTES * ACCESSES_PER_ITERATION
     moved = max(iteration, min(per_cta * (1 if is_cold else 64), TOTAL_BYTES // ctas) // iteration * iteration)
     build = partial(_bandwidth_program, kernel=CompiledKernel("memory", f"bwILi{mode}E"), operation=operation,
