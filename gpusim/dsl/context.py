@@ -119,7 +119,7 @@ class Context:
 
         ``pred``: a condition the compiled kernel evaluates at run time; False: the copy is issued and does nothing.
         """
-        self._require(how.atom if isinstance(how, TiledCopy) else how)
+        self.require(how.atom if isinstance(how, TiledCopy) else how)
         if isinstance(how, TiledCopy) and isinstance(source, Tile) and isinstance(destination, Tile):
             statement = self.mover.async_copy(self.recorder, how, source, destination, pred is not False)
             self._add(*statement, predicated=pred is not None)
@@ -134,7 +134,7 @@ class Context:
 
     def gemm(self, mma: TiledMma, accumulators: Fragment, a: Fragment, b: Fragment) -> None:
         """accumulators += a * b for one k step, over n up and down in turns, so that the last b is used again."""
-        self._require(mma.atom)
+        self.require(mma.atom)
         columns = mma.atoms[1]
         order = [(i, j if i % 2 == 0 else columns - 1 - j) for i in range(mma.atoms[0]) for j in range(columns)]
         c, left, right = accumulators.groups, a.groups, b.groups
@@ -177,7 +177,7 @@ class Context:
         """Instructions on registers of the caller's choice: what iterators and output operators are made of."""
         self._add(code if isinstance(code, Code) else Code(tuple(code)), instance)
 
-    def _require(self, atom: CopyAtom | MmaAtom) -> None:
+    def require(self, atom: CopyAtom | MmaAtom) -> None:
         """Refuse an atom that the GPU does not execute."""
         if atom.name not in self._supported:
             mma_atom(atom.name, self.spec) if isinstance(atom, MmaAtom) else copy_atom(atom.name, self.spec)

@@ -133,6 +133,7 @@ class TensorOpOperand:
         return gs.copy.SM75_U32x4_LDSM_N if self.k_major else gs.copy.SM75_U16x8_LDSM_T
 
     def _load_code(self, step: int, fragment: Fragment) -> Code:
+        self.ctx.require(self._load_atom)
         matrices, count = ldmatrix_matrices(self.mma, self.name)
         groups = fragment.groups[:: len(fragment.groups) // count]
         sources = (self._lanes[step], self.read_stage)

@@ -62,6 +62,7 @@ class TileCopy:
         """cp.async of some pieces of tile ``number``; ``zfill``: zeros for what lies outside. 16 bytes go past L1."""
         cache = "GLOBAL" if self.source.access_bytes == 16 else "ALWAYS"
         atom = getattr(gs.copy, f"SM80_CP_ASYNC_CACHE{cache}{'_ZFILL' if zfill else ''}_{self.source.access_bytes}B")
+        self.ctx.require(atom)
         key = (atom.mnemonic, tuple(pieces))
         if key not in self._codes:
             self._codes[key] = Code(tuple(self._copy_lines(atom.mnemonic, pieces)))

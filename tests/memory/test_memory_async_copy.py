@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 import gpusim
 from gpusim.errors import UserError
-from gpusim.memory import ASYNC_OPERATIONS, async_cost
+from gpusim.memory import ASYNC_OPERATIONS, async_cost, warp_lines
+from gpusim.memory.async_copy import bypass_pieces
 
 TABLE = Path(gpusim.__file__).parent / "data/hardware/h200/ldgsts_patterns.csv"
 ALL = 0xFFFFFFFF
@@ -158,3 +159,16 @@ def test_says_what_hardware_refuses() -> None:
         cost("CPA16", lanes, [0, 16, 40, *lanes[3:]])
     with pytest.raises(UserError, match="unknown asynchronous copy, got 'CPA32'; did you mean"):
         cost("CPA32", lanes, lanes)
+
+
+@pytest.mark.parametrize(
+    ("row_bytes", "pitch", "ratio"), [(64, 64, 1.0), (64, 80, 1.5), (128, 128, 1.0), (128, 144, 1.5)]
+)
+def test_a_padded_row_asks_for_split_sectors_twice(row_bytes: int, pitch: int, ratio: float) -> None:
+    """Padding by 16 bytes splits the sectors of every other row: l1tex__m_xbar2l1tex_read_sectors grows by half."""
+    lanes, per_row = np.arange(32), row_bytes // 16
+    shared = (lanes // per_row * pitch + lanes % per_row * 16)[None]
+    offsets = (lanes // per_row * 8192 + lanes % per_row * 16)[None]
+    full = np.full(1, 0xFFFFFFFF, np.uint32)
+    lines = warp_lines(offsets, 16, full, bypass_pieces(shared, offsets, full))
+    assert np.bitwise_count(lines.requests["sector_mask"]).sum() == ratio * 16

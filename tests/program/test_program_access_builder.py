@@ -7,6 +7,7 @@ import pytest
 
 from gpusim.errors import UserError
 from gpusim.memory import async_cost, shared_cost, warp_lines
+from gpusim.memory.async_copy import bypass_pieces
 from gpusim.memory.sectors import LINE
 from gpusim.program.access import REQUEST
 from gpusim.program.access_builder import Access, build_access_table
@@ -46,7 +47,8 @@ def test_each_row_is_the_analysis_of_its_access() -> None:
         np.testing.assert_array_equal(table.bank_conflicts[row], expected.bank_conflicts)
     np.testing.assert_array_equal(table.wavefronts[2], async_cost("CPA16", ROWS, TILE, FULL).wavefronts)
     for row in (0, 2, 3):
-        expected_lines = warp_lines(entries[row].global_offset, 16, FULL)
+        pieces = bypass_pieces(ROWS, TILE, FULL) if row == 2 else None
+        expected_lines = warp_lines(entries[row].global_offset, 16, FULL, pieces)
         for warp in range(2):
             first, count = table.request_first[row, warp], table.request_count[row, warp]
             start = expected_lines.first[warp]
@@ -65,7 +67,7 @@ def test_sides_an_access_lacks_are_empty() -> None:
 def test_zero_filled_lanes_write_shared_memory_but_read_nothing() -> None:
     half = np.array([0xFFFF0000, 0], np.uint32)
     table = build_access_table([copy(half)])
-    np.testing.assert_array_equal(table.request_count, [[4, 8]])
+    np.testing.assert_array_equal(table.request_count, [[8, 8]])  # 4 lines, either half of their sectors
     np.testing.assert_array_equal(table.wavefronts, build_access_table([copy()]).wavefronts)
 
 

@@ -250,3 +250,22 @@ def test_main_loop_is_as_long_as_the_compiled_one(kernel: str, registers: int, i
 def test_refusals_name_rule_and_value(name: str, sizes: tuple, parameters: dict, sentence: str) -> None:
     with pytest.raises(gs.UserError, match=sentence):
         record(name, sizes, **parameters)
+
+
+@pytest.mark.parametrize(("gpu", "name", "parameters", "sentence"), [
+    ("t4", "gemm_multistage", {"instruction": (16, 8, 8)}, "SM80_CP_ASYNC_CACHEGLOBAL_ZFILL_16B needs sm_80 or later"),
+    ("v100", "gemm_pipelined", {"instruction": (16, 8, 8)}, "SM75_U32x4_LDSM_N needs sm_75 or later"),
+    ("v100", "sgemm_multistage", {}, "SM80_CP_ASYNC_CACHEALWAYS_ZFILL_4B needs sm_80 or later"),
+])
+def test_an_older_gpu_refuses_what_it_lacks(gpu: str, name: str, parameters: dict, sentence: str) -> None:
+    with pytest.raises(gs.UserError, match=sentence):
+        gs.load_program(name).record(gs.load_gpu(gpu), {"M": 128, "N": 128, "K": 64}, **parameters)
+
+
+@pytest.mark.parametrize(("gpu", "name", "parameters"), [
+    ("a100", "gemm_multistage", {"layouts": "nt"}), ("t4", "gemm_pipelined", {"instruction": (16, 8, 8)}),
+    ("t4", "sgemm_pipelined", {}),
+])
+def test_other_gpus_run_what_they_have(gpu: str, name: str, parameters: dict) -> None:
+    program = gs.load_program(name).record(gs.load_gpu(gpu), {"M": 128, "N": 128, "K": 64}, **parameters)
+    assert program.num_ctas == 1
