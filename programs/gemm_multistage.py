@@ -1,13 +1,22 @@
-"""CUTLASS 2.x MmaMultistage on tensor cores: cp.async over 3 or more stages, XOR layouts, epilogue in shared memory."""
+"""CUTLASS 2.x MmaMultistage on tensor cores: cp.async over 3 or more stages, XOR layouts, epilogue in shared memory.
+
+Parameters. tile, warp, instruction: (m, n, k) of a threadblock, a warp, an MMA; where a warp's k is a part of the
+tile's, several warps share it (sliced-K). num_stages: tiles in shared memory. input_type, accumulator_type,
+output_type: f16, bf16, tf32, f32, s8, s32, as the MMA and the epilogue have them. layouts: of A and B, t by row, n by
+column. raster_log: CTAs go in bands of 2 ** raster_log tiles of n. clear: what the main loop puts where a tile leaves
+the problem, none or zfill (zeros). epilogue_steps: slices of the accumulators between two barriers, 0 as CUTLASS
+chooses.
+"""
 
 from common.epilogue import tensor_op_epilogue
 from common.operand import TensorOpOperand
 from common.problem import flops, operands, reference
-from common.tensor_op import cut_tile, interleaved_pieces, tensor_op_mma
+from common.staging import next_stage_code
+from common.tensor_op import cut_tile, interleaved_pieces, require_multistage, tensor_op_mma
 
 import gpusim as gs
 from gpusim.dsl.iterators import KRange
-from gpusim.dsl.lowering.iterators import dead_loads, next_stage
+from gpusim.dsl.lowering.iterators import dead_loads
 
 __all__ = ["SIZES", "flops", "gemm_multistage", "problem", "reference"]
 
@@ -22,12 +31,7 @@ def problem(M, N, K, input_type, output_type, layouts):
 def gemm_multistage(ctx, A, B, D, *, tile=(128, 128, 32), warp=(64, 64, 32), instruction=(16, 8, 16), num_stages=3,
                     input_type="f16", accumulator_type="f32", output_type="f16", layouts="tn", raster_log=0,
                     clear="none", epilogue_steps=0):
-    if num_stages < 3:
-        raise gs.UserError("MmaMultistage has at least 3 stages", got=f"num_stages={num_stages}",
-                           suggestion="gemm_pipelined for 2 stages")
-    if clear not in ("none", "zfill"):
-        raise gs.UserError("shared memory outside the problem is left as it is or filled with zeros", got=f"'{clear}'",
-                           suggestion="clear=none or clear=zfill")
+    require_multistage(num_stages, clear, instead="gemm_pipelined")
     mma = tensor_op_mma(tile, warp, instruction, input_type, accumulator_type)
     tiles = cut_tile(A.shape[0], tile[0]), cut_tile(B.shape[0], tile[1])
     m, n = ctx.launch(tiles, warps=mma.num_warps, raster_log=raster_log)
@@ -37,9 +41,7 @@ def gemm_multistage(ctx, A, B, D, *, tile=(128, 128, 32), warp=(64, 64, 32), ins
     rA, rB = ctx.fragment(mma, "A", buffers=2), ctx.fragment(mma, "B", buffers=2)
     accumulators = ctx.fragment(mma, "C")
     k_steps = a.k_steps
-    stages = [a.copies.write_stage, b.copies.write_stage, a.read_stage, b.read_stage]
-    stage_code = next_stage(ctx.recorder.registers, stages, stages=num_stages, ldmatrix=True,
-                            k_major=a.k_major or b.k_major)
+    stage_code = next_stage_code(ctx, a, b, stages=num_stages, ldmatrix=True)
 
     def copy_group(k_tile, stage, step):
         for operand in (a, b):

@@ -1,13 +1,19 @@
-"""CUTLASS 2.x MmaPipelined on tensor cores: two stages, ld.global through registers to st.shared, XOR layouts."""
+"""CUTLASS 2.x MmaPipelined on tensor cores: two stages, ld.global through registers to st.shared, XOR layouts.
+
+Parameters. tile, warp, instruction: (m, n, k) of a threadblock, a warp, an MMA; where a warp's k is a part of the
+tile's, several warps share it (sliced-K). input_type, accumulator_type, output_type: f16, bf16, tf32, f32, s8, s32,
+as the MMA and the epilogue have them. layouts: of A and B, t by row, n by column. raster_log: CTAs go in bands of 2
+** raster_log tiles of n. epilogue_steps: slices of the accumulators between two barriers, 0 as CUTLASS chooses.
+"""
 
 from common.epilogue import tensor_op_epilogue
 from common.operand import TensorOpOperand
 from common.problem import flops, operands, reference
+from common.staging import next_stage_code
 from common.tensor_op import cut_tile, tensor_op_mma
 
 import gpusim as gs
 from gpusim.dsl.iterators import KRange
-from gpusim.dsl.lowering.iterators import next_stage
 
 __all__ = ["SIZES", "flops", "gemm_pipelined", "problem", "reference"]
 
@@ -30,9 +36,7 @@ def gemm_pipelined(ctx, A, B, D, *, tile=(128, 128, 32), warp=(64, 64, 32), inst
     b = TensorOpOperand(ctx, "B", B, n, mma, (tile[1], tile[2]), STAGES, k)
     rA, rB = ctx.fragment(mma, "A", buffers=2), ctx.fragment(mma, "B", buffers=2)
     accumulators = ctx.fragment(mma, "C")
-    stages = [a.copies.write_stage, b.copies.write_stage, a.read_stage, b.read_stage]
-    stage_code = next_stage(ctx.recorder.registers, stages, stages=STAGES, ldmatrix=True,
-                            k_major=a.k_major or b.k_major)
+    stage_code = next_stage_code(ctx, a, b, stages=STAGES, ldmatrix=True)
 
     def load_fragments(step, stage, buffer):
         a.load(step, stage, rA[buffer])

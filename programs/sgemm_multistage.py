@@ -1,12 +1,18 @@
-"""CUTLASS 2.x MmaMultistage on FFMA: cp.async of single floats over 3 or more stages, skewed shared memory."""
+"""CUTLASS 2.x MmaMultistage on FFMA: cp.async of single floats over 3 or more stages, skewed shared memory.
+
+Parameters. tile, warp: (m, n, k) of a threadblock and a warp. num_stages: tiles in shared memory. layouts: of A and
+B, t by row, n by column. raster_log: CTAs go in bands of 2 ** raster_log tiles of n. clear: what the main loop puts
+where a tile leaves the problem, none or zfill (zeros).
+"""
 
 from common.problem import flops, operands, reference
 from common.simt import SimtOperand, SimtShape, ffma_triples, simt_epilogue
-from common.tensor_op import cut_tile, interleaved_pieces
+from common.staging import next_stage_code
+from common.tensor_op import cut_tile, interleaved_pieces, require_multistage
 
 import gpusim as gs
 from gpusim.dsl.iterators import KRange
-from gpusim.dsl.lowering.iterators import dead_loads, next_stage
+from gpusim.dsl.lowering.iterators import dead_loads
 from gpusim.dsl.statements import Line
 
 __all__ = ["SIZES", "flops", "problem", "reference", "sgemm_multistage"]
@@ -21,9 +27,7 @@ def problem(M, N, K, layouts):
 @gs.kernel
 def sgemm_multistage(ctx, A, B, D, *, tile=(128, 128, 8), warp=(32, 64, 8), num_stages=4, layouts="nt", raster_log=0,
                      clear="none"):
-    if num_stages < 3:
-        raise gs.UserError("MmaMultistage has at least 3 stages", got=f"num_stages={num_stages}",
-                           suggestion="sgemm_pipelined for 2 stages")
+    require_multistage(num_stages, clear, instead="sgemm_pipelined")
     shape = SimtShape(tile, warp)
     m, n = ctx.launch((cut_tile(A.shape[0], tile[0]), cut_tile(B.shape[0], tile[1])), warps=shape.threads // 32,
                       raster_log=raster_log)
@@ -33,9 +37,7 @@ def sgemm_multistage(ctx, A, B, D, *, tile=(128, 128, 8), warp=(32, 64, 8), num_
     rows, columns = shape.thread_tile
     first, _ = ctx.recorder.registers.vector(rows * columns)
     accumulators = tuple(range(first, first + rows * columns))
-    stages = [a.copies.write_stage, b.copies.write_stage, a.read_stage, b.read_stage]
-    stage_code = next_stage(ctx.recorder.registers, stages, stages=num_stages, ldmatrix=False,
-                            k_major=a.k_major or b.k_major)
+    stage_code = next_stage_code(ctx, a, b, stages=num_stages, ldmatrix=False)
 
     def copy_group(k_tile, stage, step):
         for operand in (a, b):

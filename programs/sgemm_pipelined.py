@@ -1,12 +1,16 @@
-"""CUTLASS 2.x MmaPipelined on FFMA: two stages, skewed shared memory, 8x8 elements a thread, k by k."""
+"""CUTLASS 2.x MmaPipelined on FFMA: two stages, skewed shared memory, 8x8 elements a thread, k by k.
+
+Parameters. tile, warp: (m, n, k) of a threadblock and a warp. layouts: of A and B, t by row, n by column. raster_log:
+CTAs go in bands of 2 ** raster_log tiles of n.
+"""
 
 from common.problem import flops, operands, reference
 from common.simt import SimtOperand, SimtShape, ffma_triples, simt_epilogue
+from common.staging import next_stage_code
 from common.tensor_op import cut_tile
 
 import gpusim as gs
 from gpusim.dsl.iterators import KRange
-from gpusim.dsl.lowering.iterators import next_stage
 from gpusim.dsl.statements import Line
 
 __all__ = ["SIZES", "flops", "problem", "reference", "sgemm_pipelined"]
@@ -30,9 +34,7 @@ def sgemm_pipelined(ctx, A, B, D, *, tile=(128, 128, 8), warp=(32, 64, 8), layou
     rows, columns = shape.thread_tile
     first, _ = ctx.recorder.registers.vector(rows * columns)
     accumulators = tuple(range(first, first + rows * columns))
-    stages = [a.copies.write_stage, b.copies.write_stage, a.read_stage, b.read_stage]
-    stage_code = next_stage(ctx.recorder.registers, stages, stages=STAGES, ldmatrix=False,
-                            k_major=a.k_major or b.k_major)
+    stage_code = next_stage_code(ctx, a, b, stages=STAGES, ldmatrix=False)
 
     def load_fragments(step, stage, buffer):
         a.load(step, stage, buffer)

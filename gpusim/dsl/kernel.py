@@ -25,6 +25,9 @@ from gpusim.program.access_builder import build_access_table
 
 __all__ = ["Kernel", "kernel"]
 
+UNIFORM_DATAPATH_SINCE = 75
+"""Compute capability of Turing."""
+
 
 class Kernel:
     """A function ``f(ctx, *tensors, *, **parameters)`` whose body is recorded, once per class of CTAs."""
@@ -115,7 +118,8 @@ class _Recording:
                  schedule: Schedule) -> None:
         self.kernel, self.spec, self.tensors = kernel, spec, tensors
         self.parameters, self.schedule = parameters, schedule
-        self.statics = StaticTable(kernel.shown_file)
+        uniform = spec.compute_capability >= UNIFORM_DATAPATH_SINCE
+        self.statics = StaticTable(kernel.shown_file, uniform_datapath=uniform)
         self.registers = 0  # per thread, by the most demanding role
         self.notes: list[str] = []
 

@@ -64,7 +64,7 @@ def shared_access(sm, part, warp, mach, row, waves, time):
     """
     start = accept(sm, part, mach, row, time)
     arrival = max(start + row.lead_cycles, sm.tag_stage)
-    passed = pass_data_stage(sm, arrival, waves)
+    passed = pass_data_stage(sm, time, arrival, waves)
     occupy_lsu(sm, mach, passed)
     sm.counters[STAGE_CYCLES] += waves
     alone = max(arrival, warp.data_free) + mach.shared_latency_per_wavefront * waves

@@ -9,7 +9,7 @@ from gpusim.arch.instructions import Pipe
 from gpusim.engine.image import ACTIVE
 from gpusim.engine.state import HOLDS
 
-__all__ = ["accept", "dispatch_time", "free_time", "occupy_lsu", "pass_data_stage", "pass_queue",
+__all__ = ["accept", "dispatch_time", "fill_data_stage", "free_time", "occupy_lsu", "pass_data_stage", "pass_queue",
            "pass_tag_stage"]
 
 LSU, NO_PIPE, UNIFORM = int(Pipe.lsu), int(Pipe.none), int(Pipe.uniform)
@@ -78,13 +78,29 @@ def dispatch_time(part, row, time):
 
 
 @njit(cache=True, nogil=True)
-def pass_data_stage(sm, arrival, cycles):
-    """Take the SM's 128-byte data stage for ``cycles``; returns when the last wavefront has passed.
+def pass_data_stage(sm, now, arrival, cycles):
+    """Take the SM's 128-byte data stage for ``cycles`` once the access has come to it at ``arrival``, ``now`` or later.
 
-    Work is done in the order in which it is announced, so the stage's time is one number: an access whose data come
-    late keeps later ones waiting (reports/DEVIATIONS.md, 2).
+    Returns when the last wavefront has passed. Accesses of the LSU pass in the order in which it took them: one that
+    waits for its turn in the tag stage leaves a gap in front of it.
     """
-    sm.data_stage = max(sm.data_stage, arrival) + cycles
+    free = max(sm.data_stage, now)
+    if arrival > free:
+        sm.gap_start, sm.gap_end = free, arrival
+    sm.data_stage = max(free, arrival) + cycles
+    return sm.data_stage
+
+
+@njit(cache=True, nogil=True)
+def fill_data_stage(sm, now, cycles):
+    """Data from memory go into the last gap, and what does not fit behind all accesses; returns when they are written."""
+    start = max(now, sm.gap_start)
+    inside = min(cycles, max(0, sm.gap_end - start))
+    if inside > 0:
+        sm.gap_start = start + inside
+    if inside == cycles:
+        return start + inside
+    sm.data_stage = max(sm.data_stage, now) + cycles - inside
     return sm.data_stage
 
 

@@ -11,7 +11,7 @@ from gpusim.engine.attribution import add_span, attribute_issue, record, record_
 from gpusim.engine.execute import NO_BOARD, execute, open_barrier
 from gpusim.engine.image import ACTIVE, TAKEN, YIELD
 from gpusim.engine.machine import POLICIES
-from gpusim.engine.resources import dispatch_time, free_time, pass_data_stage, pass_queue
+from gpusim.engine.resources import dispatch_time, fill_data_stage, free_time, pass_queue
 from gpusim.engine.result import EVENT_KINDS, WARP_STATES
 from gpusim.engine.scoreboards import copy_arrived, ready_time
 from gpusim.engine.state import COUNTERS, NAMED_BARRIERS, NEVER
@@ -161,7 +161,7 @@ def complete(sm, part, warp, ops, done):
 
     Returns when the data are there, 0 if the warp has left without waiting for them.
     """
-    passed = pass_data_stage(sm, done.time, done.data_cycles)
+    passed = fill_data_stage(sm, done.time, done.data_cycles)
     sm.counters[STAGE_CYCLES] += done.data_cycles
     if not warp.live or done.age != warp.age:
         return 0

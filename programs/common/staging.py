@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -12,12 +13,12 @@ import gpusim as gs
 from gpusim.dsl import Context, SmemArray
 from gpusim.dsl.iterators import GlobalIterator, SharedAccess
 from gpusim.dsl.lowering.copies import write_key
-from gpusim.dsl.lowering.iterators import stage_step
+from gpusim.dsl.lowering.iterators import next_stage, stage_step
 from gpusim.dsl.lowering.loads import read_key
 from gpusim.dsl.registers import Group
 from gpusim.dsl.statements import Code, Line
 
-__all__ = ["TileCopy"]
+__all__ = ["StagedOperand", "TileCopy", "next_stage_code"]
 
 
 @dataclass(eq=False)
@@ -108,3 +109,20 @@ class TileCopy:
                            read_key(self.array.number)) for piece, group in enumerate(self._fragment)]
             self._codes["store"] = Code(tuple(lines))
         self.ctx.code(self._codes["store"], self._store_access.instance(stage * self.stage_bytes))
+
+
+class StagedOperand(Protocol):
+    """What the pipelines know of an operand's stages."""
+
+    copies: TileCopy
+    read_stage: Group
+
+    @property
+    def k_major(self) -> bool: ...
+
+
+def next_stage_code(ctx: Context, a: StagedOperand, b: StagedOperand, *, stages: int, ldmatrix: bool) -> list[Line]:
+    """The step of both operands to the next stage to write and to read."""
+    counters = [a.copies.write_stage, b.copies.write_stage, a.read_stage, b.read_stage]
+    return next_stage(ctx.recorder.registers, counters, stages=stages, ldmatrix=ldmatrix,
+                      k_major=a.k_major or b.k_major)

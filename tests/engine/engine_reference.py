@@ -47,12 +47,30 @@ class Server:
 
     def __init__(self) -> None:
         self.free = 0
+        self.gap = (0, 0)
 
     def serve(self, arrival: int, cycles: int) -> tuple[int, int]:
         """(start, end) of a piece of work that arrives at ``arrival``."""
         start = max(self.free, arrival)
         self.free = start + cycles
         return start, self.free
+
+    def join(self, now: int, cycles: int) -> int:
+        """End of a piece of work that fills the last gap and joins the end of the queue with the rest."""
+        start = max(now, self.gap[0])
+        inside = min(cycles, max(0, self.gap[1] - start))
+        if inside:
+            self.gap = (start + inside, self.gap[1])
+        if inside == cycles:
+            return start + inside
+        self.free = max(self.free, now) + cycles - inside
+        return self.free
+
+    def serve_at(self, now: int, arrival: int, cycles: int) -> int:
+        """End of a piece of work that comes at ``arrival``: a gap in front of it is remembered."""
+        if arrival > max(self.free, now):
+            self.gap = (max(self.free, now), arrival)
+        return self.serve(max(arrival, now), cycles)[1]
 
 
 class Part:
@@ -214,7 +232,7 @@ class _Sm:
             start, sent_but_one, sent = self._accept(part, warp, now)
             self._hold(resource, start)
             is_shared = entry.kind in SHARED
-            done = self._shared(warp, sent_but_one) if is_shared else self._global(warp, entry.kind, sent)
+            done = self._shared(warp, now, sent_but_one) if is_shared else self._global(warp, entry.kind, sent)
             self.lsu_entries.append(done)
         elif entry.kind == Kind.commit:
             self._pass_queue(warp, now)
@@ -261,11 +279,11 @@ class _Sm:
         warp.release(int(warp.row["read_barrier"]), end + delay, is_long=self._entry(warp).kind in GLOBAL)
         return start, start + int(np.ceil((registers - 1) * per_register)), end
 
-    def _shared(self, warp: WarpModel, sent: int) -> int:
+    def _shared(self, warp: WarpModel, now: int, sent: int) -> int:
         """Returns when the last wavefront has passed."""
         arrival = max(sent, self.tag_stage.free)
         waves = warp.of_access("wavefronts") if warp.row["access"] >= 0 else 1
-        _, passed = self.data_stage.serve(arrival, waves)
+        passed = self.data_stage.serve_at(now, arrival, waves)
         alone = max(arrival, warp.data_free) + waves * self.gpu.shared.latency_cycles_per_wavefront
         warp.data_free = max(passed, alone)
         warp.release(int(warp.row["write_barrier"]), warp.data_free + self.gpu.shared.latency_base_cycles)
@@ -299,7 +317,7 @@ class _Sm:
     def _answer(self, arrived: Callable[[int, int], None], token: int, time: int, cycles: int) -> Process:
         """Data cross the data stage when they arrive."""
         yield self.env.timeout(time - self.env.now)
-        _, passed = self.data_stage.serve(time, cycles)
+        passed = self.data_stage.join(time, cycles)
         arrived(token, passed)
 
     def _arrive(self, warp: WarpModel, barrier: int, now: int) -> None:

@@ -75,6 +75,12 @@ def test_a_shared_access_waits_two_cycles_per_wavefront(probe: Probe) -> None:
     assert run_probe(probe, load_gpu("a100"))["within_level"]
 
 
+@pytest.mark.parametrize("probe", [p for p in published_probes() if p.mechanism.startswith("GA102 release")],
+                         ids=lambda p: p.what)
+def test_a_memory_instruction_frees_its_source_a_cycle_off_the_published_time(probe: Probe) -> None:
+    assert run_probe(probe, load_gpu(probe.gpu))["within_level"]
+
+
 def test_what_stands_in_for_memory_changes_no_control_field() -> None:
     kernel = CompiledKernel("pipes", "Op_ldsm4Li2E")
     cycles, sink = TensorPointer("cyc", "i64", (1,), True), TensorPointer("sink", "u32", (2048,), True)

@@ -17,10 +17,13 @@ __all__ = ["StaticTable", "Template"]
 
 
 class StaticTable:
-    """Static instructions of a program, numbered in order of appearance; equal ones of one block by occurrence."""
+    """Static instructions of a program, numbered in order of appearance; equal ones of one block by occurrence.
 
-    def __init__(self, file: str) -> None:
-        self.file = file
+    ``uniform_datapath`` False: a GPU before Turing, where every lane computes what is the same for all.
+    """
+
+    def __init__(self, file: str, *, uniform_datapath: bool = True) -> None:
+        self.file, self.uniform_datapath = file, uniform_datapath
         self.rows: list[Static] = []
         self._numbers: dict[tuple[str, int, str, int], int] = {}
 
@@ -28,10 +31,14 @@ class StaticTable:
         seen: dict[tuple[str, int], int] = {}
         pcs = np.empty(len(instructions), np.int32)
         for row, instruction in enumerate(instructions):
-            name = (instruction.mnemonic, instruction.line)
+            name = (self._spelled(instruction.mnemonic), instruction.line)
             occurrence = seen[name] = seen.get(name, -1) + 1
             pcs[row] = self._number(*name, scope, occurrence)
         return pcs
+
+    def _spelled(self, mnemonic: str) -> str:
+        """UIADD3 as IADD3, S2UR as S2R, where there is no uniform datapath."""
+        return mnemonic if self.uniform_datapath else mnemonic.replace("S2UR", "S2R").removeprefix("U")
 
     def _number(self, mnemonic: str, line: int, scope: str, occurrence: int) -> int:
         key = (mnemonic, line, scope, occurrence)

@@ -1,9 +1,10 @@
 """Models the cp.async tables: round trips, streams by footprint and row length (lsu.csv, launch.csv, memory.csv).
-Leaves out bulk copies, and a warm L2 that holds a strided part of a tensor."""
+Leaves out bulk copies, and tensors beyond L2, of which earlier launches left an unknown part there."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -41,11 +42,11 @@ def copy_probes() -> Iterator[Probe]:
 
 def _probe(
     mechanism: str, what: str, quantity: Quantity, measured: float, part: str, source: str, launch: SassLaunch,
-    per: float, l2: str = "warm",
+    per: float,
 ) -> Probe:
     kernel = CompiledKernel(source, part)
     return Probe(mechanism, what, quantity, measured, partial(replay, kernel=kernel, launch=launch),
-                 partial(cycles_between, pcs=kernel.clock_pcs, per=per), l2=l2)
+                 partial(cycles_between, pcs=kernel.clock_pcs, per=per))
 
 
 def _memory(size_bytes: int) -> TensorPointer:
@@ -70,31 +71,18 @@ def _stream(row: dict[str, Any]) -> Probe:
 def _rows(key: dict[str, int], measured: float) -> Probe:
     row_bytes, warps, ctas, pitch = key["rowbytes"], key["warps"], key["ctas"], key["pitch"]
     rows = warps * COPIES * WARP_CHUNKS * CHUNK_BYTES // row_bytes
-    span, touched = rows * pitch + ROW_REPEATS * row_bytes, rows * ROW_REPEATS * row_bytes * ctas
-    memory = _memory((ctas - 1) * ROW_CTA_BYTES + span)
+    memory = _memory((ctas - 1) * ROW_CTA_BYTES + rows * pitch + ROW_REPEATS * row_bytes)
     parameters = (Scalar(pitch), Scalar(key["shared_pitch"]), Scalar(ROW_REPEATS), memory, CYCLES)
     launch = SassLaunch((ctas, 1, 1), (32 * warps, 1, 1), parameters, ROW_SHARED_BYTES, REGISTERS)
     what = f"rows of {row_bytes} B, pitch {pitch}, shared pitch {key['shared_pitch']}, {ctas} CTAs, {warps} warps"
-    start = _start_state(memory.size_bytes, touched)
     probe = _probe(f"cp.async rows, {ctas} CTAs", what, "bandwidth", measured, f"rowsILi{row_bytes}E", "launch", launch,
-                   ROW_REPEATS * COPIES * warps, start or "warm")
-    return probe if start else _without_program(probe)
-
-
-def _start_state(tensor_bytes: int, touched_bytes: int) -> str:
-    """What earlier launches left in L2: the tensor, or nothing useful; empty where that cannot be said as a state."""
-    capacity = load_gpu("h200").l2.capacity_bytes
-    if tensor_bytes <= capacity:
-        return "warm"
-    return "cold" if touched_bytes > capacity else ""
-
-
-def _without_program(probe: Probe) -> Probe:
-    return Probe(probe.mechanism, probe.what, probe.quantity, probe.measured, _refuse, probe.read)
+                   ROW_REPEATS * COPIES * warps)
+    fits = memory.size_bytes <= load_gpu("h200").l2.capacity_bytes
+    return probe if fits else replace(probe, build=_refuse)
 
 
 def _refuse(spec: GpuSpec) -> Program:
-    raise NoProgram("earlier launches left a strided part of the tensor in L2, which is no start state")
+    raise NoProgram("the tensor exceeds L2 and only the first CTA of the best launch was timed: its start is unknown")
 
 
 def _row_trip(key: dict[str, int], measured: float) -> Probe:
