@@ -198,9 +198,11 @@ def _destination_slots(instruction: SassInstruction) -> tuple[int, ...]:
 
 
 def _source_slots(instruction: SassInstruction) -> tuple[int, ...]:
-    """Slots whose validity the results inherit."""
+    """Slots whose validity the results inherit; of a memory instruction those of its address, not what it stores."""
     found: list[int] = []
     for position, operand in enumerate(source_operands(instruction)):
+        if instruction.base in (*SHARED, *GLOBAL) and operand.kind != "address" and not operand.is_predicate:
+            continue
         is_wide = _is_pair(instruction, position) or (operand.kind == "address" and instruction.base in GLOBAL)
         for part in (operand, *operand.parts):
             if (part.is_register or part.is_predicate) and not part.is_zero:
