@@ -93,7 +93,7 @@ def pass_data_stage(sm, now, arrival, cycles):
 
 @njit(cache=True, nogil=True)
 def fill_data_stage(sm, now, cycles):
-    """Data from memory go into the last gap, and what does not fit behind all accesses; returns when they are written."""
+    """Data from memory go into the last gap, the rest behind all accesses; returns when they are written."""
     start = max(now, sm.gap_start)
     inside = min(cycles, max(0, sm.gap_end - start))
     if inside > 0:

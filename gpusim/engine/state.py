@@ -78,7 +78,8 @@ CTA_SLOT = np.dtype([
     ("cta", "<i8"), ("warps", "<i8"), ("end", "<i8"), ("arrived", "<i8", (NAMED_BARRIERS,)),
 ], align=True)
 SM = np.dtype([
-    ("data_stage", "<i8"), ("gap_start", "<i8"), ("gap_end", "<i8"), ("tag_stage", "<i8"), ("barrier_unit", "<i8"), ("sequence", "<i8"), ("warp_cycles", "<i8"),
+    ("data_stage", "<i8"), ("gap_start", "<i8"), ("gap_end", "<i8"),  # busy until, but for the last gap
+    ("tag_stage", "<i8"), ("barrier_unit", "<i8"), ("sequence", "<i8"), ("warp_cycles", "<i8"),
     ("lsu_head", "<i8"), ("lsu", "<i8", (QUEUE_ENTRIES,)),  # when its entries come free, a ring
     ("record_start", "<i8"), ("record_end", "<i8"),  # cycles whose events are kept; empty unless the user asked
     ("states", "<i8", (len(WARP_STATES),)), ("counters", "<f8", (len(COUNTERS),)),
