@@ -12,13 +12,16 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES = {
-    "kernel": "gpusim.dsl.kernel", "Kernel": "gpusim.dsl.kernel",
-    "tensor": "gpusim.dsl.tensors",
+    "kernel": "gpusim.dsl.kernel", "device_function": "gpusim.dsl.source", "Kernel": "gpusim.dsl.kernel",
+    "tensor": "gpusim.dsl.tensors", "KRange": "gpusim.dsl.iterators",
     "tiled_mma": "gpusim.dsl.tiled", "tiled_copy": "gpusim.dsl.tiled",
+    **{f"tiled_copy_{operand}": "gpusim.dsl.mma_copies" for operand in "ABC"}, "retile": "gpusim.dsl.partitions",
     "mma": "gpusim.dsl.atoms", "copy": "gpusim.dsl.atoms",
     "load_program": "gpusim.dsl.registry", "program_names": "gpusim.dsl.registry",
+    "simulate": "gpusim.experiments.library", "Result": "gpusim.experiments.library_result",
     "load_gpu": "gpusim.arch", "UserError": "gpusim.errors", "SimulatedFailure": "gpusim.errors",
-    **{name: "gpusim.dsl.dtypes" for name in ("f16", "bf16", "tf32", "f32", "f64", "s8", "u8", "s32", "DType")},
+    **{name: "gpusim.dsl.dtypes" for name in (
+        "f16", "bf16", "tf32", "f32", "f64", "cf32", "e4m3", "e5m2", "s8", "u8", "s32", "s4", "u4", "u1", "DType")},
 }
 """Public names and the modules they live in."""
 

@@ -2,88 +2,41 @@
 
 Parameters. tile, warp, instruction: (m, n, k) of a threadblock, a warp, an MMA; where a warp's k is a part of the
 tile's, several warps share it (sliced-K). num_stages: tiles in shared memory. input_type, accumulator_type,
-output_type: f16, bf16, tf32, f32, s8, s32, as the MMA and the epilogue have them. layouts: of A and B, t by row, n by
-column. raster_log: CTAs go in bands of 2 ** raster_log tiles of n. clear: what the main loop puts where a tile leaves
-the problem, none or zfill (zeros). epilogue_steps: slices of the accumulators between two barriers, 0 as CUTLASS
-chooses.
+output_type: f16, bf16, tf32, f32, f64, e4m3, e5m2, s8, u8, s4, u4, b1, s32, as the MMA and the epilogue have them.
+layouts: of A and B, t by row, n by column. alignment: elements of a copy from global memory, 0: as many as the problem
+allows. raster, raster_log: CTAs start along m, in bands of 2 ** raster_log tiles of n, or along n. clear: what the main
+loop puts where a tile leaves the problem: none, zfill (zeros), clear_last_stage (none, after one stage has been
+cleared). alpha, beta, scale (default, no_beta_scaling, only_alpha_scaling, nothing), activation (none, relu): of the
+output operator; it reads C where it adds beta * C. operator: of b1, and_popc or xor_popc. epilogue: cutlass (through
+shared memory) or direct (from registers).
 """
 
-from common.epilogue import tensor_op_epilogue
-from common.operand import TensorOpOperand
-from common.problem import flops, operands, reference
-from common.staging import next_stage_code
-from common.tensor_op import cut_tile, interleaved_pieces, require_multistage, tensor_op_mma
+from common.direct import chosen_epilogue
+from common.gemm import problem, reference
+from common.multistage import multistage, require_multistage
+from common.output_op import LinearCombination
+from common.problem import flops
+from common.tensor_op import cut_tile, tensor_op_mma
+from common.tensor_op_loop import TensorOpLoop
 
 import gpusim as gs
-from gpusim.dsl.iterators import KRange
-from gpusim.dsl.lowering.iterators import dead_loads
 
 __all__ = ["SIZES", "flops", "gemm_multistage", "problem", "reference"]
 
 SIZES = {"M": 2048, "N": 2048, "K": 2048}
 
 
-def problem(M, N, K, input_type, output_type, layouts):
-    return operands(M, N, K, input_type, output_type, layouts)
-
-
 @gs.kernel
-def gemm_multistage(ctx, A, B, D, *, tile=(128, 128, 32), warp=(64, 64, 32), instruction=(16, 8, 16), num_stages=3,
-                    input_type="f16", accumulator_type="f32", output_type="f16", layouts="tn", raster_log=0,
-                    clear="none", epilogue_steps=0):
+def gemm_multistage(ctx, A, B, D, C=None, *, tile=(128, 128, 32), warp=(64, 64, 32), instruction=(16, 8, 16),
+                    num_stages=3, input_type="f16", accumulator_type="f32", output_type="f16", layouts="tn",
+                    alignment=0, raster="m", raster_log=0, clear="none", alpha=1.0, beta=0.0, scale="default",
+                    activation="none", operator="default", epilogue="cutlass"):
     require_multistage(num_stages, clear, instead="gemm_pipelined")
-    mma = tensor_op_mma(tile, warp, instruction, input_type, accumulator_type)
+    mma = tensor_op_mma(tile, warp, instruction, input_type, accumulator_type, operator)
     tiles = cut_tile(A.shape[0], tile[0]), cut_tile(B.shape[0], tile[1])
-    m, n = ctx.launch(tiles, warps=mma.num_warps, raster_log=raster_log)
-    k = KRange(0, A.shape[1], tile[2])
-    a = TensorOpOperand(ctx, "A", A, m, mma, (tile[0], tile[2]), num_stages, k)
-    b = TensorOpOperand(ctx, "B", B, n, mma, (tile[1], tile[2]), num_stages, k)
-    rA, rB = ctx.fragment(mma, "A", buffers=2), ctx.fragment(mma, "B", buffers=2)
-    accumulators = ctx.fragment(mma, "C")
-    k_steps = a.k_steps
-    stage_code = next_stage_code(ctx, a, b, stages=num_stages, ldmatrix=True)
-
-    def copy_group(k_tile, stage, step):
-        for operand in (a, b):
-            if pieces := interleaved_pieces(len(operand.copies), step, k_steps):
-                operand.copies.copy_async(k_tile, stage, pieces, zfill=clear == "zfill")
-
-    def load_fragments(step, stage, buffer):
-        a.load(step, stage, rA[buffer])
-        b.load(step, stage, rB[buffer])
-
-    with ctx.scope("prologue"):
-        ctx.code([*a.setup(), *b.setup()])
-        for stage in range(num_stages - 1):
-            ctx.code(dead_loads())
-            for operand in (a, b):
-                operand.copies.copy_async(stage, stage, range(len(operand.copies)), zfill=True)
-                ctx.code(operand.copies.next_tile())
-            ctx.cp_async_commit_group()
-        ctx.clear(accumulators)
-        ctx.cp_async_wait_group(num_stages - 2)
-        ctx.sync_threads()
-        load_fragments(0, 0, 0)
-
-    read, write, buffer = 0, num_stages - 1, 0
-    for k_tile in ctx.range(k.tiles, name="main_loop"):
-        for step in range(k_steps):
-            load_fragments((step + 1) % k_steps, read, 1 - buffer)
-            ctx.gemm(mma, accumulators, rA[buffer], rB[buffer])
-            if step < k_steps - 1:
-                ctx.code(dead_loads())
-                copy_group(k_tile + num_stages - 1, write, step)
-            if step == k_steps - 2:
-                copy_group(k_tile + num_stages - 1, write, k_steps - 1)
-                ctx.cp_async_commit_group()
-                ctx.cp_async_wait_group(num_stages - 2)
-                ctx.sync_threads()
-                ctx.code([*a.copies.next_tile(), *b.copies.next_tile(), *stage_code])
-                read, write = (read + 1) % num_stages, (write + 1) % num_stages
-            buffer = 1 - buffer
-
+    m, n = ctx.launch(tiles, warps=mma.num_warps, raster=raster, raster_log=raster_log)
+    loop = TensorOpLoop(ctx, A, B, (m, n), mma, tile[2], num_stages, gs.KRange(0, A.shape[1], tile[2]), alignment)
+    multistage(ctx, loop, num_stages, clear)
     with ctx.scope("epilogue"):
-        ctx.cp_async_commit_group()
-        ctx.cp_async_wait_group(0)
-        ctx.sync_threads()
-        tensor_op_epilogue(ctx, D, (m, n), mma, accumulators, a.array, epilogue_steps).run()
+        op = LinearCombination(alpha, beta, scale, activation)
+        chosen_epilogue(epilogue, ctx, D, (m, n), loop, op, C).run()

@@ -1,4 +1,9 @@
-"""hgemm, D = A * B: cp.async multistage, ldmatrix, mma.sync, fragments double buffered (A by row, B by column)."""
+"""hgemm, D = A * B: cp.async multistage, ldmatrix, mma.sync, fragments double buffered (A by row, B by column).
+
+Parameters. tile: (m, n, k) of a CTA. warps: along m and n, each with a block of the tile. num_stages: tiles in shared
+memory. swizzle: of the shared tiles, in bytes: none, 32B, 64B, 128B, S<b,m,s>, pad:16B, cutlass. raster: the axis along
+which CTAs start, m or n.
+"""
 
 import gpusim as gs
 from gpusim import cute

@@ -184,6 +184,13 @@ def tiny_result(tiny_program: Program) -> SimulationResult:
     return make_result(tiny_program)
 
 
+@pytest.fixture(scope="session")
+def tiny() -> tuple[Program, SimulationResult]:
+    """The same for tests that share what they make of it."""
+    program = make_program()
+    return program, make_result(program)
+
+
 def instant_result(program: Program, *, clock_mhz: float = 1000.0, window: object = None) -> SimulationResult:
     """A result for any program without simulating it: cycles grow with shared-memory wavefronts."""
     from gpusim.report.executions import static_executions

@@ -82,10 +82,14 @@ class L1(Section):
     hit_latency_cycles: Cycles = Field(description="Pointer chase that hits.")
     bytes_per_cycle: Rate = Field(description="Bytes of hits an SM reads per cycle.")
     tag_interval_cycles: Count = Field(description="Cycles between two lines whose tags are checked.")
+    whole_line_cycles: Rate = Field(description="The same for a whole line that eight lanes of a cp.async copy.")
 
 
 class Noc(Section):
-    gpc_sms: tuple[Count, ...] = Field(description="SMs of each GPC, in the order in which CTAs fill them.")
+    gpc_runs: tuple[tuple[Amount, Count], ...] = Field(
+        description="(GPC, number of SMs) in the order in which CTAs fill them; a GPC may come more than once.")
+    gpc_read_bytes_per_cycle: Rate = Field(description="Bytes the SMs of one GPC receive together per cycle; what "
+                                                       "several of them asked for in one request counts once.")
     request_coalescer: Annotated[int, Field(ge=0, le=1)] = Field(
         description="1: reads of one line that SMs of a GPC have in flight together reach L2 once.")
     sm_read_bytes_per_cycle: Rate = Field(description="Bytes one SM receives from L2 per cycle.")
@@ -100,6 +104,8 @@ class L2(Section):
     slices: Count = Field(description="Independent parts, addresses are hashed over them.")
     partitions: Count = Field(description="Halves of the chip: each keeps copies of what its SMs read from the others.")
     hit_latency_cycles: Cycles = Field(description="Round trip of a load from an SM that hits.")
+    slice_latency_cycles: Cycles = Field(description="The part of it between the crossbar's coalescer and the slice: "
+                                                     "as long, a read waits there for others of its line.")
     hit_latency_spread_cycles: Cycles = Field(description="Largest difference from it, by place of SM and slice.")
     fabric_latency_cycles: Cycles = Field(description="Round trip between partitions.")
     lookahead_cycles: Count = Field(description="No round trip is shorter: SMs may run this long unseen.")
@@ -116,15 +122,16 @@ class L2(Section):
 class Dram(Section):
     capacity_bytes: Count = Field(description="Bytes of device memory.")
     channels: Count = Field(description="Independent channels.")
-    latency_cycles: Cycles = Field(description="Mean round trip of a load from an SM that misses L2.")
-    latency_tail_cycles: Cycles = Field(description="Mean of the exponential part of it: banks, refresh, scheduling.")
+    latency_cycles: Cycles = Field(description="Mean round trip of a load from an SM that misses in its own partition.")
+    latency_scatter_cycles: Cycles = Field(description="Standard deviation of it: banks, refresh, scheduling.")
     read_bytes_per_cycle: Rate = Field(description="Bytes read per SM cycle, all channels.")
     write_bytes_per_cycle: Rate = Field(description="Bytes written per SM cycle, all channels.")
 
 
 class LaunchCost(Section):
-    lone_gpc_pct: Cycles = Field(description="A GPC that works alone runs this much slower than the idle ones, whose "
-                                             "cycles the profiler reports as elapsed.")
+    few_sms: Amount = Field(description="SMs at most for few_sms_pct.")
+    few_sms_pct: Cycles = Field(description="A GPC of which so few SMs work runs this much slower than the idle ones, "
+                                            "whose cycles the profiler reports as elapsed.")
     start_cycles: Cycles = Field(description="From the start of the kernel to its first CTAs.")
     end_cycles: Cycles = Field(description="From the last write to the end of the kernel.")
     cta_gap_cycles: Count = Field(description="From the end of a CTA to the start of its successor on the SM.")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gpusim.cli.complete import complete_target
 from gpusim.cli.options import Gpu, Json, Settings
 from gpusim.cli.output import print_csv, print_frame, print_json
 
@@ -20,7 +21,8 @@ __all__ = ["banks"]
 
 def banks(
     target: Annotated[
-        str | None, typer.Argument(metavar="[CONFIG|PROGRAM]", help="A run or a program, by name or by file.")
+        str | None, typer.Argument(metavar="[CONFIG|PROGRAM]", autocompletion=complete_target,
+                                   help="A run or a program, by name or by file.")
     ] = None,
     settings: Settings = None,
     detail: Annotated[

@@ -18,13 +18,14 @@ app = typer.Typer(no_args_is_help=True, help="Show a resolved configuration, or 
 
 @app.command()
 def show(target: Target, settings: Settings = None, json: Json = False) -> None:
-    """Print a configuration with every default filled in, as YAML that runs again."""
-    from gpusim.experiments.config import load_plan, to_yaml
+    """Print a configuration with every default filled in and what each key means, as YAML that runs again."""
+    from gpusim.experiments.config import load_plan
+    from gpusim.experiments.explain import explained_yaml
 
-    resolved = load_plan(target, settings or []).resolved()
+    plan = load_plan(target, settings or [])
     if json:
-        return print_json(resolved.model_dump(mode="json"))
-    sys.stdout.write(to_yaml(resolved))
+        return print_json(plan.resolved().model_dump(mode="json"))
+    sys.stdout.write(explained_yaml(plan))
 
 
 @app.command()

@@ -15,6 +15,7 @@ from gpusim.cli import (
     check,
     compare,
     config,
+    gallery,
     layout,
     occupancy,
     run,
@@ -27,7 +28,7 @@ from gpusim.errors import SimulatedFailure, UserError
 
 __all__ = ["app", "main"]
 
-EXIT_FAILED, EXIT_USAGE = 1, 2
+EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
 
 app = typer.Typer(
     name="gpusim", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None,
@@ -38,6 +39,7 @@ app = typer.Typer(
 _COMMANDS: tuple[Callable[..., None], ...] = (
     run.run, compare.compare, sweep.sweep, timeline.timeline, layout.layout, banks.banks, suggest.suggest,
     occupancy.occupancy, check.check, validate.validate,
+    gallery.gallery,
 )
 for _command in _COMMANDS:
     app.command()(_command)
@@ -65,6 +67,10 @@ def main() -> None:
     """Run the command line; errors become one sentence each on stderr, and an exit status."""
     try:
         app()
+    except SystemExit as stop:
+        if stop.code == EXIT_INTERRUPTED:
+            print("interrupted", file=sys.stderr)
+        raise
     except UserError as error:
         _fail(error, EXIT_USAGE)
     except SimulatedFailure as error:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gpusim.cli.complete import complete_target
 from gpusim.cli.options import Json, Output, Settings
 from gpusim.cli.output import print_json, print_rows, progress_bar
 
@@ -21,12 +22,16 @@ __all__ = ["run", "simulate_with_bar"]
 
 def run(
     target: Annotated[
-        str | None, typer.Argument(metavar="CONFIG|PROGRAM", help="A run or a program, by name or by file.")
+        str | None, typer.Argument(metavar="CONFIG|PROGRAM", autocompletion=complete_target,
+                                   help="A run or a program, by name or by file.")
     ] = None,
     settings: Settings = None,
     json: Json = False,
     output: Output = None,
     listing: Annotated[bool, typer.Option("--list", help="List the runs and programs that have a name.")] = False,
+    try_changes: Annotated[
+        bool, typer.Option("--what-if", help="Also simulate what the rules propose; each takes as long as the run.")
+    ] = False,
 ) -> None:
     """Simulate a kernel and report on it.
 
@@ -40,8 +45,10 @@ def run(
     from gpusim.experiments.config import load_plan
     from gpusim.experiments.run import write_run
 
-    extra = [f"output={output}"] if output else []
-    outcome = simulate_with_bar(load_plan(target, [*(settings or []), *extra]))
+    settings = [*(settings or []), *([f"output={output}"] if output else [])]
+    outcome = simulate_with_bar(load_plan(target, settings))
+    if try_changes:
+        outcome = _with_changes(target, settings, outcome)
     directory = write_run(outcome)
     if json:
         print_json({**outcome.summary, "run_directory": str(directory)})
@@ -56,6 +63,15 @@ def simulate_with_bar(plan: Plan) -> Outcome:
     sizes = " ".join(f"{key}={value}" for key, value in plan.problem.items())
     with progress_bar(f"simulating {plan.name} on {plan.config.gpu} ({sizes})") as advance:
         return simulate_plan(plan, workers=os.cpu_count() or 1, progress=advance)
+
+
+def _with_changes(target: str, settings: list[str], outcome: Outcome) -> Outcome:
+    """The outcome with what proposed changes would be worth."""
+    from gpusim.experiments.what_if import what_if, with_trials
+
+    with progress_bar("simulating the changes that the rules propose") as advance:
+        trials = what_if(target, settings, outcome, processes=os.cpu_count() or 1, progress=advance)
+    return with_trials(outcome, trials)
 
 
 def _print_listing(json: bool) -> None:

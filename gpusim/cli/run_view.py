@@ -55,6 +55,8 @@ def _print_speed(summary: Summary) -> None:
         ("Performance", f"{summary['tflops']:.1f} TFLOP/s", shares),
         ("Executed Instructions", number(summary["warp_instructions"]),
          f"IPC {summary['ipc_active']:.2f} per active SM cycle, issue slots busy {summary['issue_active_pct']:.1f} %"),
+        ("Compute (SM) Throughput", f"{summary['sm_throughput_pct']:.1f} %", summary["sm_throughput_unit"]),
+        ("Memory Throughput", f"{summary['memory_throughput_pct']:.1f} %", summary["memory_throughput_unit"]),
     ]
     print_rows("Speed", ["", "", ""], rows)
 

@@ -3,21 +3,27 @@ Leaves out how a statement is lowered (gpusim.dsl.lowering) and what a kernel is
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+
+import numpy as np
 
 from gpusim.arch import GpuSpec
 from gpusim.arch.atoms import CopyAtom, MmaAtom, copy_atom, mma_atom
 from gpusim.dsl.dtypes import DType, dtype_named
-from gpusim.dsl.launch import BlockCoordinate, CtaPlace, Grid
+from gpusim.dsl.launch import BlockCoordinate, CtaPlace, Grid, Visit
 from gpusim.dsl.moves import Mover
+from gpusim.dsl.partitions import AnyTiledCopy, Partition, ThreadFragment, atom_of
+from gpusim.dsl.raster import MAX_GRID_Z, raster_of
 from gpusim.dsl.recorder import Recorder
 from gpusim.dsl.shared import SharedMemory
+from gpusim.dsl.source import calling_line
 from gpusim.dsl.statements import Clear, Code, Convert, Instance, Line, Mma, Spec, Sync
 from gpusim.dsl.tensors import Fragment, GmemTensor, SmemArray, SmemTensor, Tile
+from gpusim.dsl.thread_copies import ThreadCopies
 from gpusim.dsl.tiled import TiledCopy, TiledMma
 from gpusim.errors import UserError, did_you_mean
+from gpusim.program import FlagTable
 
 __all__ = ["Context"]
 
@@ -31,31 +37,76 @@ class Context:
     def __init__(self, spec: GpuSpec, tensors: tuple[GmemTensor, ...], residues: tuple[int, ...], *,
                  place: CtaPlace | None = None, source_file: str = "") -> None:
         self.spec, self.source_file = spec, source_file
-        self.grid = Grid(tensors, place=place or CtaPlace())
+        self.grid = Grid(tensors, place)
         self.shared = SharedMemory(spec.sm.shared_bytes_per_cta_max)
         self.roles: list[Recorder] = []
         names = [tensor.name for tensor in tensors]
-        self.mover = Mover({name: row for row, name in enumerate(names)}, dict(zip(names, residues, strict=True)))
+        self.mover = Mover({name: row for row, name in enumerate(names)}, residues)
+        self.threads = ThreadCopies(self.mover, self.shared)
+        self.flags = FlagTable()
         self._recorder: Recorder | None = None
         self._supported: set[str] = set()
 
     # launch and tensors
 
     def launch(self, tiles: tuple[int, int], *, warps: int,
-               raster: str = "m", slices: int = 1, raster_log: int = 0) -> tuple[BlockCoordinate, BlockCoordinate]:
+               raster: str = "m", slices: int = 1, raster_log: int = 0,
+               own_tiles: str = "",
+               alike: np.ndarray | None = None) -> tuple[BlockCoordinate, BlockCoordinate]:
         """One CTA of ``warps`` warps per tile and slice of k; returns its symbolic (m, n) coordinates. ``raster`` runs
         fastest; ``raster_log``: in bands of up to 2 ** raster_log tiles of n (CUTLASS's identity swizzle). CTAs of a
-        slice are a class of their own, ``ctx.grid.place.slice``."""
-        self.grid.launch(tiles, warps, raster, slices, raster_log)
+        slice are a class of their own, ``ctx.visit.slice``; so are those of a tile along the axes in ``own_tiles``
+        (any of "mn"), ``ctx.visit.tile``; ``alike``: per tile along m, the one whose class it shares."""
+        self.grid.launch(tiles, warps, raster, slices, raster_log, own=("m" in own_tiles, "n" in own_tiles),
+                         alike=alike)
         return BlockCoordinate(0), BlockCoordinate(1)
+
+    def launch_batches(self, tiles: tuple[int, int], batches: int, *, warps: int,
+                       max_grid_z: int = MAX_GRID_Z) -> tuple[BlockCoordinate, BlockCoordinate]:
+        """One CTA per tile and batch, of at most ``max_grid_z`` batches; further ones are later visits of the same CTAs
+        (``ctx.visits()``). A tensor's matrix is ``tensor.batch()``."""
+        self.grid.launch_batches(raster_of(tiles, depth=min(batches, max_grid_z)), batches, warps)
+        return BlockCoordinate(0), BlockCoordinate(1)
+
+    def persist(self, schedule: np.ndarray, tiles: Sequence[tuple[int, int]], *,
+                warps: int) -> tuple[BlockCoordinate, BlockCoordinate]:
+        """CTAs that visit tiles of several problems one after another (``ctx.visits()``): a ``schedule`` with the
+        columns ``SCHEDULE_COLUMNS``, and the ``tiles`` of each problem along m and n."""
+        self.grid.persist(schedule, tiles, warps, (len(schedule), 1, 1))
+        return BlockCoordinate(0), BlockCoordinate(1)
+
+    def visits(self) -> Iterator[Visit]:
+        """The tiles of a CTA of this class, one after another: what is recorded meanwhile belongs to that tile."""
+        for visit in self.grid.visits():
+            self.mover.visit = self.grid.visit
+            yield visit
+        self.mover.visit = 0
+
+    @property
+    def visit(self) -> Visit:
+        """What CTAs of this class know of the tile they compute at present."""
+        return self.grid.present
+
+    def flag_words(self, tensor: GmemTensor, words: np.ndarray) -> None:
+        """Words of a tensor of s32 by which CTAs wait for each other: (C, slots), which one a CTA's flag is."""
+        self.flags = FlagTable(tensor.name, self.grid.addresses()[self.mover.tensor_rows[tensor.name]], words)
 
     def local_tile(self, tensor: GmemTensor, tile: tuple[int, int], coord: tuple[object, object]) -> Tile:
         """The CTA's tile(s) of a tensor: a block coordinate selects one along that mode, None keeps all of them."""
         return self.grid.local_tile(tensor, tile, coord)
 
-    def smem(self, name: str, dtype: DType, shape: tuple[int, int, int], *, swizzle: str = "none") -> SmemTensor:
-        """A staged tile (rows, columns, stages) in shared memory; ``swizzle`` in bytes."""
-        return self.shared.allocate(name, dtype, shape, swizzle)
+    def partial_tile(self, tensor: GmemTensor, tile: tuple[int, int],
+                     coord: tuple[BlockCoordinate, BlockCoordinate]) -> Tile:
+        """The CTA's tile of a tensor that tiles need not divide: its partitions are predicated."""
+        inside = self.grid.partial_tile(tensor, tile, coord)
+        strides = tensor.bytes_of(tensor.strides[0]), tensor.bytes_of(tensor.strides[1])
+        return Tile(tensor, tensor.dtype, tile, strides, (), inside=inside)
+
+    def smem(self, name: str, dtype: DType, shape: tuple[int, int, int], *, swizzle: str = "none",
+             over: SmemTensor | None = None) -> SmemTensor:
+        """A staged tile (rows, columns, stages) in shared memory; ``swizzle`` in bytes; ``over``: it takes the place of
+        that tensor and of those behind it."""
+        return self.shared.allocate(name, dtype, shape, swizzle, over)
 
     def smem_array(self, name: str, dtype: DType, elements: int, *, over: SmemArray | None = None) -> SmemArray:
         """Elements in shared memory in the order of a layout; ``over``: a union with the arrays from that one on."""
@@ -113,14 +164,29 @@ class Context:
 
     # verbs
 
-    def copy(self, how: TiledCopy | CopyAtom, source: Tile | Fragment, destination: Tile | Fragment, *,
-             pred: bool | None = None) -> None:
-        """Move a tile: global to shared (cp.async), shared to a fragment (ldmatrix), a fragment to global (st).
+    def partition(self, how: AnyTiledCopy, tile: Tile) -> Partition:
+        """A thread's part of a tile under a tiled copy, and the code that finds its address: CuTe's partition_S, _D."""
+        self.require(atom_of(how))
+        part, code = self.threads.partition(self.recorder, how, tile)
+        self._add(code)
+        return part
+
+    def fragment_like(self, part: Partition) -> ThreadFragment:
+        """Registers for a thread's part of a tile."""
+        return self.threads.fragment_like(self.recorder, part)
+
+    def copy(self, how: AnyTiledCopy | CopyAtom, source: Tile | Fragment | Partition | ThreadFragment,
+             destination: Tile | Fragment | Partition | ThreadFragment, *, pred: bool | None = None) -> None:
+        """Move a tile: global to shared (cp.async), shared to a fragment (ldmatrix), a fragment to global (st); or a
+        thread's part of one, between two partitions or a partition and registers.
 
         ``pred``: a condition the compiled kernel evaluates at run time; False: the copy is issued and does nothing.
         """
-        self.require(how.atom if isinstance(how, TiledCopy) else how)
-        if isinstance(how, TiledCopy) and isinstance(source, Tile) and isinstance(destination, Tile):
+        self.require(how if isinstance(how, CopyAtom) else atom_of(how))
+        if isinstance(source, Partition | ThreadFragment) and isinstance(destination, Partition | ThreadFragment):
+            for code, instance in self.threads.copy(self.recorder, source, destination, pred is not False):
+                self._add(code, instance, predicated=pred is not None)
+        elif isinstance(how, TiledCopy) and isinstance(source, Tile) and isinstance(destination, Tile):
             statement = self.mover.async_copy(self.recorder, how, source, destination, pred is not False)
             self._add(*statement, predicated=pred is not None)
         elif isinstance(how, CopyAtom) and isinstance(source, Tile) and isinstance(destination, Fragment):
@@ -130,7 +196,7 @@ class Context:
         else:
             kinds = ", ".join(type(x).__name__ for x in (how, source, destination))
             raise UserError("no copy between these", got=kinds,
-                            suggestion="tiled copy: tile to tile; copy atom: tile to fragment or fragment to tile")
+                            suggestion="tiled copy: tile to tile, or partitions; copy atom: tile and fragment")
 
     def gemm(self, mma: TiledMma, accumulators: Fragment, a: Fragment, b: Fragment) -> None:
         """accumulators += a * b for one k step, over n up and down in turns, so that the last b is used again."""
@@ -184,11 +250,5 @@ class Context:
             self._supported.add(atom.name)
 
     def _add(self, spec: Spec, instance: Instance = ONCE, *, predicated: bool = False) -> None:
-        self.recorder.add(spec, self._line(), instance, predicated=predicated)
+        self.recorder.add(spec, calling_line(self.source_file, 3), instance, predicated=predicated)
 
-    def _line(self) -> int:
-        """The line of the kernel that is being recorded, also where it calls helpers from other files."""
-        frame = caller = sys._getframe(3)
-        while caller is not None and caller.f_code.co_filename != self.source_file:
-            caller = caller.f_back  # type: ignore[assignment]
-        return (caller or frame).f_lineno

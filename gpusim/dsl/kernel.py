@@ -4,19 +4,19 @@ Leaves out running it (gpusim.engine, gpusim.verify)."""
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from gpusim.arch import GpuSpec
-from gpusim.arch.paths import data_roots
 from gpusim.dsl.backend import FinishedOps, Schedule, finish
 from gpusim.dsl.context import Context
-from gpusim.dsl.launch import CtaPlace
+from gpusim.dsl.launch import CtaPlace, place_of
 from gpusim.dsl.lowering import StaticTable, fit_registers, lower_role
 from gpusim.dsl.recorder import Recorder
+from gpusim.dsl.source import shown_file
 from gpusim.dsl.tensors import LINE_BYTES, GmemTensor
 from gpusim.dsl.tiled import LANES
 from gpusim.errors import UserError, did_you_mean
@@ -36,9 +36,11 @@ class Kernel:
         self.function = function
         self.name = function.__name__
         self.file = str(Path(inspect.getsourcefile(function) or "").resolve())
-        self.shown_file = _shown(Path(self.file))
+        self.shown_file = shown_file(self.file)
         arguments = list(inspect.signature(function).parameters.values())[1:]
-        self.tensor_names = tuple(a.name for a in arguments if a.kind is not a.KEYWORD_ONLY)
+        tensors = [a for a in arguments if a.kind is not a.KEYWORD_ONLY]
+        self.tensor_names = tuple(a.name for a in tensors)
+        self.required_tensors = sum(a.default is a.empty for a in tensors)  # the ones after them may be left out
         self.parameters: dict[str, Any] = {a.name: a.default for a in arguments if a.kind is a.KEYWORD_ONLY}
         self.__doc__ = function.__doc__
 
@@ -50,7 +52,7 @@ class Kernel:
         refuses: misaligned swizzles, tiles that warps do not divide, too much shared memory, too few stages.
         """
         chosen = self._parameters(parameters)
-        if len(tensors) != len(self.tensor_names):
+        if not self.required_tensors <= len(tensors) <= len(self.tensor_names):
             raise UserError(f"kernel {self.name} takes the tensors {', '.join(self.tensor_names)}",
                             place=self._place_of_definition(),
                             got=len(tensors))
@@ -69,8 +71,10 @@ class Kernel:
 
     def run(self, context: Context, parameters: dict[str, Any]) -> None:
         """Execute the body on a context; errors name the line of the kernel they came from."""
+        tensors = context.grid.tensors
+        optional = {tensor.name: tensor for tensor in tensors[self.required_tensors :]}
         try:
-            self.function(context, *context.grid.tensors, **parameters)
+            self.function(context, *tensors[: self.required_tensors], **optional, **parameters)
         except UserError as error:
             place = f"{self.shown_file}:{self._line_of(error)}"
             raise UserError(error.rule, place=f"{place}: {error.place}" if error.place else place, got=error.got,
@@ -83,12 +87,6 @@ class Kernel:
                 line = trace.tb_lineno
             trace = trace.tb_next
         return line
-
-
-def _shown(file: Path) -> str:
-    """The file as messages name it: from the root of the installation, or of where the user is."""
-    roots = [root for root in (*data_roots(), Path.cwd()) if file.is_relative_to(root)]
-    return str(file.relative_to(roots[0])) if roots else str(file)
 
 
 def _plain(value: Any) -> Any:
@@ -122,36 +120,39 @@ class _Recording:
         self.statics = StaticTable(kernel.shown_file, uniform_datapath=uniform)
         self.registers = 0  # per thread, by the most demanding role
         self.notes: list[str] = []
+        self.compiled: dict[Hashable, Any] = {}  # what classes of CTAs have in common
 
     def program(self, flops: float, registers: int | None) -> Program:
-        first = self._context((0,) * len(self.tensors), CtaPlace())
+        first = self._context((), None)
         addresses = first.grid.cta_addresses()
         places = first.grid.cta_places()
-        kinds = np.column_stack([places, np.where(places[:, 3:], 0, addresses % LINE_BYTES)])
-        kinds, cta_class = np.unique(kinds, axis=0, return_inverse=True)
-        contexts = [first if not kind.any() else self._context_of(kind.tolist()) for kind in kinds]
-        classes = tuple(self._class(f"{context.grid.place.name}{number or ''}", context)
+        kinds, cta_class = np.unique(np.column_stack([places, addresses % LINE_BYTES]), axis=0, return_inverse=True)
+        contexts = [self._context_of(kind.tolist(), places.shape[1], first) for kind in kinds]
+        classes = tuple(self._class(context.grid.name + (f" #{number}" if number else ""), context)
                         for number, context in enumerate(contexts))
         return Program(
             name=self.kernel.name, statics=tuple(self.statics.rows), classes=classes,
-            launch=self._launch(first, registers), cta_class=cta_class.reshape(-1).astype(np.int32),
+            launch=self._launch(contexts, registers), cta_class=cta_class.reshape(-1).astype(np.int32),
             cta_bases=addresses - addresses % LINE_BYTES, cta_index=first.grid.cta_index(),
-            tensors=self._tensor_infos(first), flops=flops, parameters=dict(self.parameters),
-            notes=(*self._register_note(registers), *self.notes))
+            tensors=self._tensor_infos(contexts) * first.grid.schedule.shape[1], flops=flops,
+            parameters=dict(self.parameters),
+            notes=(*self._register_note(registers), *self.notes), flags=first.flags)
 
     def _register_note(self, given: int | None) -> tuple[str, ...]:
         return () if given else (f"registers per thread are estimated ({self.registers}); registers= overrides that",)
 
-    def _context_of(self, kind: list[int]) -> Context:
-        """``kind``: a row of Grid.cta_places and the residues of the tensors."""
-        place = CtaPlace((bool(kind[0]), bool(kind[1])), kind[2], bool(kind[3]))
-        return self._context(tuple(kind[4:]), place)
+    def _context_of(self, kind: list[int], columns: int, first: Context) -> Context:
+        """``kind``: a row of Grid.cta_places, ``columns`` long, and the residues of the tensors at every visit."""
+        place = place_of(kind[:columns])
+        return first if place == CtaPlace() == first.grid.place and not any(kind) else self._context(
+            tuple(kind[columns:]), place)
 
-    def _context(self, residues: tuple[int, ...], place: CtaPlace) -> Context:
+    def _context(self, residues: tuple[int, ...], place: CtaPlace | None) -> Context:
         context = Context(self.spec, self.tensors, residues, place=place, source_file=self.kernel.file)
         self.kernel.run(context, self.parameters)
-        if place.idle:
-            context.roles = [Recorder(role.name, role.first_warp, role.num_warps) for role in context.roles]
+        if place and place.idle:
+            context.roles = [Recorder(role.name, role.first_warp, role.num_warps) for role in context.roles] or [
+                Recorder("all", 0, context.grid.num_warps)]
         if sum(role.num_warps for role in context.roles) != context.grid.num_warps:
             raise UserError("the roles of a kernel must use all of its warps", place=self.kernel.name,
                             got=f"{sum(r.num_warps for r in context.roles)} of {context.grid.num_warps}")
@@ -173,19 +174,23 @@ class _Recording:
 
     def _finish(self, blocks: list[Any]) -> FinishedOps:
         mnemonics = [static.mnemonic for static in self.statics.rows]
-        finished = finish(blocks, mnemonics, self.spec.instruction_table, schedule=self.schedule)
+        finished = finish(blocks, mnemonics, self.spec.instruction_table, schedule=self.schedule, known=self.compiled)
         self.statics.rows.extend(Static(mnemonic) for mnemonic in finished.mnemonics[len(mnemonics):])
         note = finished.register_estimate.note
         if note and note not in self.notes:
             self.notes.append(note)
         return finished
 
-    def _launch(self, context: Context, registers: int | None) -> Launch:
-        return Launch(context.grid.grid, threads_per_cta=context.grid.num_warps * LANES,
+    def _launch(self, contexts: list[Context], registers: int | None) -> Launch:
+        grid = contexts[0].grid
+        return Launch(grid.grid, threads_per_cta=grid.num_warps * LANES,
                       registers_per_thread=registers or self.registers,
-                      shared_bytes=context.shared.used_bytes)
+                      shared_bytes=max(context.shared.used_bytes for context in contexts))
 
-    def _tensor_infos(self, context: Context) -> tuple[TensorInfo, ...]:
+    def _tensor_infos(self, contexts: list[Context]) -> tuple[TensorInfo, ...]:
+        """Of the tensors; what any class of CTAs stores to is an output."""
+        written = set().union(*(context.mover.outputs for context in contexts))
         return tuple(
-            TensorInfo(t.name, t.dtype.name, t.shape, t.strides, base, t.size_bytes, t.name in context.mover.outputs)
-            for t, base in zip(self.tensors, context.grid.addresses(), strict=True))
+            TensorInfo(t.name, t.dtype.name, t.shape, t.strides, base, t.size_bytes,
+                       t.name in written and not t.scratch, t.values, t.scratch)
+            for t, base in zip(self.tensors, contexts[0].grid.addresses(), strict=True))

@@ -29,16 +29,26 @@ __all__ = ["Mover"]
 class Mover:
     """Makes the copy statements of a CTA class.
 
-    ``tensor_rows``: tensors in global memory by name: row of Program.tensors; ``residues``: bytes by which their CTA
-    base pointers exceed a multiple of a line.
+    ``tensor_rows``: tensors in global memory by name: row of Program.tensors, which has all of them once for every tile
+    that a CTA visits; ``residues``: bytes by which CTA base pointers exceed a multiple of a line, in the same order.
     """
 
     tensor_rows: dict[str, int]
-    residues: dict[str, int]
+    residues: tuple[int, ...]
     outputs: set[str] = field(default_factory=set)
     _specs: dict[Any, Any] = field(default_factory=dict)
     _last_stage: dict[str, int] = field(default_factory=dict)
     _kept: list[Any] = field(default_factory=list)  # what an id in a key stands for stays alive
+    visit: int = 0  # of the tiles that a CTA visits, the one being recorded
+
+    def row(self, name: str) -> int:
+        """Row of Program.tensors of a tensor at the present visit."""
+        return self.tensor_rows[name] + self.visit * len(self.tensor_rows)
+
+    def residue(self, name: str) -> int:
+        """Bytes by which its CTA base pointer exceeds a multiple of a line; 0 at a first look."""
+        row = self.row(name)
+        return self.residues[row] if row < len(self.residues) else 0
 
     def async_copy(self, recorder: Recorder, copy: TiledCopy, source: Tile, destination: Tile,
                    active: bool) -> tuple[AsyncCopy, Instance]:
@@ -51,10 +61,11 @@ class Mover:
             raise UserError(f"a copy from {tensor.name} to {shared.name} must stay inside its tensors",
                             got=source.outside or destination.outside, suggestion="guard it with pred=")
         to_moved, to_left = split(destination.offset, shared.period_bytes)
-        from_moved, from_left = split(source.offset + self.residues[tensor.name], LINE_BYTES)
-        key = (id(copy), tensor.name, source.shape, source.strides, from_left, shared.name, destination.shape, to_left)
+        from_moved, from_left = split(source.offset + self.residue(tensor.name), LINE_BYTES)
+        key = (id(copy), self.row(tensor.name), source.shape, source.strides, from_left, shared.name,
+               destination.shape, to_left)
         row = recorder.access_row(key, lambda: async_copy_accesses(
-            copy, source, destination, tensor=self.tensor_rows[tensor.name], source_bytes=from_left,
+            copy, source, destination, tensor=self.row(tensor.name), source_bytes=from_left,
             destination_bytes=to_left))
         return self._async_spec(recorder, copy, source, destination), Instance(row, to_moved, from_moved, active)
 
@@ -110,9 +121,9 @@ class Mover:
         if fragment.operand != "C" or fragment.registers * 2 != mma.registers("C"):
             raise UserError("accumulators are converted to the tensor's 16-bit type before they are stored",
                             got=fragment.dtype, suggestion="ctx.convert(accumulators, gs.f16)")
-        moved, left = split(destination.offset + self.residues[tensor.name], LINE_BYTES)
-        row = recorder.access_row(("store", tensor.name, left, id(mma)), lambda: store_accesses(
-            mma, destination, left, tensor=self.tensor_rows[tensor.name], operation=atom.operation,
+        moved, left = split(destination.offset + self.residue(tensor.name), LINE_BYTES)
+        row = recorder.access_row(("store", self.row(tensor.name), left, id(mma)), lambda: store_accesses(
+            mma, destination, left, tensor=self.row(tensor.name), operation=atom.operation,
             width=atom.bits_per_thread // 8))
         self.outputs.add(tensor.name)
         columns, pairs = mma.atoms[1], mma.registers("C") // 2

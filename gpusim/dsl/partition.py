@@ -13,8 +13,8 @@ from gpusim.errors import UserError
 from gpusim.program.access_builder import Access
 
 __all__ = [
-    "async_copy_accesses", "copy_pieces", "ldmatrix_accesses", "ldmatrix_matrices", "same_places", "store_accesses",
-    "store_rows", "swizzle_kind",
+    "async_copy_accesses", "copy_pieces", "ldmatrix_accesses", "ldmatrix_matrices", "require_aligned", "same_places",
+    "store_accesses", "store_rows", "swizzle_kind",
 ]
 
 ALL_LANES = 0xFFFFFFFF
@@ -41,8 +41,8 @@ def async_copy_accesses(copy: TiledCopy, source: Tile, destination: Tile, *, ten
     shared = destination.of.addresses(destination_bytes + destination.byte_offsets(rows, columns))  # type: ignore[union-attr]
     offsets = source_bytes + source.byte_offsets(rows, columns)
     width = copy_bytes(copy, source)
-    _require_aligned(shared, width, destination.of, "cp.async")
-    _require_aligned(offsets, width, source.of, "cp.async")
+    require_aligned(shared, width, destination.of, "cp.async")
+    require_aligned(offsets, width, source.of, "cp.async")
     label = f"cp.async {source.of.name} -> {destination.of.name}"
     return [_access(copy.atom.operation, label, width, s, g, tensor) for s, g in zip(shared, offsets, strict=True)]
 
@@ -72,13 +72,13 @@ def ldmatrix_accesses(mma: TiledMma, operand: str, source: Tile, source_bytes: i
     matrices, count = ldmatrix_matrices(mma, operand)
     origins = np.array(ldmatrix_origins(mma, operand, matrices))
     lane = np.arange(LANES)
-    atom_rows = mma.atom.shape_mnk[1 if operand == "B" else 0] * (matrices // mma.registers(operand))
+    atom_rows = mma.atom_step(operand) * (matrices // mma.registers(operand))
     accesses = []
     for number in range(count):
         rows = mma.warp_rows(operand)[:, None] + number * atom_rows + origins[lane // 8, 0] + lane % 8
         columns = np.broadcast_to(origins[lane // 8, 1], rows.shape)
         shared = source.of.addresses(source_bytes + source.byte_offsets(rows, columns))  # type: ignore[union-attr]
-        _require_aligned(shared, ROW_BYTES, source.of, "ldmatrix")
+        require_aligned(shared, ROW_BYTES, source.of, "ldmatrix")
         accesses.append(_access(operation, f"ldmatrix {source.of.name}", ROW_BYTES, shared.reshape(-1), None, -1))
     return accesses
 
@@ -100,8 +100,8 @@ def store_accesses(mma: TiledMma, destination: Tile, destination_bytes: int, *, 
                         suggestion="store to a row-major tensor")
     label, accesses = f"st.global {destination.of.name}", []
     for i, j, pair in store_rows(mma):
-        row = warp_m[:, None] + i * mma.atom.shape_mnk[0] + rows[:, 2 * pair]
-        column = warp_n[:, None] + j * mma.atom.shape_mnk[1] + columns[:, 2 * pair]
+        row = warp_m[:, None] + i * mma.atom_step("A") + rows[:, 2 * pair]
+        column = warp_n[:, None] + j * mma.atom_step("B") + columns[:, 2 * pair]
         offsets = destination_bytes + destination.byte_offsets(row, column)
         accesses.append(_access(operation, label, width, None, offsets.reshape(-1), tensor))
     return accesses
@@ -128,7 +128,7 @@ def _access(operation: str, label: str, width: int, shared: np.ndarray | None, o
     return Access(operation, label, width, shaped[0], shaped[1], tensor, full, np.zeros(warps, np.uint32))
 
 
-def _require_aligned(addresses: np.ndarray, width: int, tensor: GmemTensor | SmemTensor, verb: str) -> None:
+def require_aligned(addresses: np.ndarray, width: int, tensor: GmemTensor | SmemTensor, verb: str) -> None:
     wrong = addresses[addresses % width != 0]
     if not len(wrong):
         return

@@ -11,6 +11,7 @@ import numpy as np
 
 from gpusim.dsl.partition import same_places
 from gpusim.dsl.registers import Registers
+from gpusim.dsl.source import SourceLine
 from gpusim.dsl.statements import BasicBlock, Instance, Spec, Statement
 from gpusim.program.access_builder import Access
 
@@ -33,9 +34,9 @@ class Recorder:
     _open: bool = False
     _rows: dict[Hashable, int] = field(default_factory=dict)
     _places: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
-    _statements: dict[tuple[Spec, int, bool], Statement] = field(default_factory=dict)
+    _statements: dict[tuple[Spec, SourceLine, bool], Statement] = field(default_factory=dict)
 
-    def add(self, spec: Spec, line: int, instance: Instance, *, predicated: bool = False) -> None:
+    def add(self, spec: Spec, line: SourceLine, instance: Instance, *, predicated: bool = False) -> None:
         """Append a statement to the open block."""
         if not self._open:
             self.blocks.append(BasicBlock("/".join(self.scopes), self._loop))
@@ -44,10 +45,15 @@ class Recorder:
         block.statements.append(self._statement(spec, line, predicated))
         block.instances.append(instance)
 
-    def _statement(self, spec: Spec, line: int, predicated: bool) -> Statement:
+    def _statement(self, spec: Spec, line: SourceLine, predicated: bool) -> Statement:
         key = (spec, line, predicated)
         found = self._statements.get(key)
         return found if found is not None else self._statements.setdefault(key, Statement(spec, line, predicated))
+
+    @property
+    def in_loop(self) -> bool:
+        """Whether what is recorded now is the body of a loop."""
+        return self._loop >= 0
 
     def end_block(self) -> None:
         self._open = False

@@ -6,7 +6,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -17,7 +17,7 @@ from gpusim.arch.paths import list_data
 from gpusim.dsl.kernel import Kernel
 from gpusim.dsl.tensors import GmemTensor
 from gpusim.errors import UserError, did_you_mean
-from gpusim.program import Program
+from gpusim.program import Program, join_programs
 
 __all__ = ["ProgramFile", "load_program", "program_names"]
 
@@ -27,7 +27,9 @@ class ProgramFile:
     """A file of programs/: one kernel, and what it takes to launch it.
 
     ``problem(**sizes)`` gives the tensors by the kernel's argument names (it may take parameters of the kernel too),
-    ``flops(**sizes)`` the useful operations, ``reference(inputs)`` the outputs by NumPy, ``sizes`` the default problem.
+    ``flops(**sizes)`` the useful operations, ``reference(inputs)`` the outputs by NumPy (both may take parameters too),
+    ``sizes`` the default problem. ``followed_by(...)``, where there is one, names the kernels that are launched after
+    it on the same tensors, with the parameters that they share.
     """
 
     name: str
@@ -37,17 +39,38 @@ class ProgramFile:
     flops: Callable[..., float]
     reference: Callable[..., Mapping[str, Any]]
     sizes: Mapping[str, int]
+    followed_by: Callable[..., Sequence[Kernel]] | None = None
 
     def record(self, spec: GpuSpec, sizes: Mapping[str, int] | None = None, **parameters: Any) -> Program:
         """The Program for a problem size; sizes not given are the file's. Raises UserError as Kernel.record does."""
         chosen = {**self.sizes, **self._known(sizes or {})}
-        tensors = self.problem(**chosen, **self._problem_parameters(parameters))
-        ordered = [tensors[name] for name in self.kernel.tensor_names]
-        return self.kernel.record(spec, *ordered, flops=self.flops(**chosen), **parameters)
+        tensors = self.problem(**chosen, **self._shared_parameters(self.problem, parameters))
+        required = self.kernel.tensor_names[: self.kernel.required_tensors]
+        optional = self.kernel.tensor_names[len(required) :]
+        ordered = [tensors[name] for name in (*required, *(name for name in optional if name in tensors))]
+        flops = self.flops(**chosen, **self._shared_parameters(self.flops, parameters))
+        first = self.kernel.record(spec, *ordered, flops=flops, **parameters)
+        return join_programs([first, *(self._further(kernel, spec, ordered, first, parameters)
+                                       for kernel in self._kernels_after(parameters))])
 
-    def _problem_parameters(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Parameters of the kernel that problem() takes as well, such as element types and orders."""
-        taken = inspect.signature(self.problem).parameters
+    def _kernels_after(self, parameters: Mapping[str, Any]) -> Sequence[Kernel]:
+        function = self.followed_by
+        return function(**self._shared_parameters(function, parameters)) if function else ()
+
+    @staticmethod
+    def _further(kernel: Kernel, spec: GpuSpec, tensors: Sequence[GmemTensor], first: Program,
+                 given: Mapping[str, Any]) -> Program:
+        """A launch behind the first one: what parameters the kernel knows it has from there."""
+        shared: dict[str, Any] = {name: value for name, value in first.parameters.items() if name in kernel.parameters}
+        return kernel.record(spec, *tensors, schedule=given.get("schedule", "list"), **shared)
+
+    def expected(self, program: Program, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What ``reference`` says of ``inputs`` under the parameters of ``program``, one of this file's."""
+        return self.reference(inputs, **self._shared_parameters(self.reference, program.parameters))
+
+    def _shared_parameters(self, function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
+        """Parameters of the kernel that a function of the file takes as well, such as element types and orders."""
+        taken = inspect.signature(function).parameters
         return {name: given.get(name, default) for name, default in self.kernel.parameters.items() if name in taken}
 
     def _known(self, sizes: Mapping[str, int]) -> Mapping[str, int]:
@@ -59,8 +82,10 @@ class ProgramFile:
 
 
 def program_names() -> dict[str, Path]:
-    """Program files of this installation by name."""
-    return {name: path for name, path in list_data("programs", ".py").items() if not name.startswith("_")}
+    """Program files of this installation by name, microbenchmarks as micro/NAME."""
+    found = {**list_data("programs", ".py"),
+             **{f"micro/{name}": path for name, path in list_data("programs/micro", ".py").items()}}
+    return {name: path for name, path in found.items() if not path.stem.startswith("_")}
 
 
 def load_program(name_or_path: str | Path) -> ProgramFile:
@@ -76,7 +101,8 @@ def load_program(name_or_path: str | Path) -> ProgramFile:
     problem, flops, reference = (_function(module, path, name) for name in ("problem", "flops", "reference"))
     summary = (module.__doc__ or "").strip().split("\n")[0]
     sizes = dict(getattr(module, "SIZES", {}))
-    return ProgramFile(path.stem, summary, kernels[0], problem, flops, reference, sizes)
+    return ProgramFile(path.stem, summary, kernels[0], problem, flops, reference, sizes,
+                       getattr(module, "followed_by", None))
 
 
 def _find(name: str) -> Path:

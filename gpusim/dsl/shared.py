@@ -29,8 +29,14 @@ class SharedMemory:
     def used_bytes(self) -> int:
         return max((tensor.base_address + tensor.size_bytes for tensor in self.tensors), default=0)
 
-    def allocate(self, name: str, dtype: DType, shape: tuple[int, int, int], swizzle: str) -> SmemTensor:
-        """A tensor (rows, columns, stages). Raises UserError for a taken name, an empty shape, an over-full memory."""
+    def number(self, name: str) -> int:
+        """Of a tensor among the CTA's."""
+        return next(number for number, tensor in enumerate(self.tensors) if tensor.name == name)
+
+    def allocate(self, name: str, dtype: DType, shape: tuple[int, int, int], swizzle: str,
+                 over: SmemTensor | None = None) -> SmemTensor:
+        """A tensor (rows, columns, stages); ``over``: it begins where that one does. Raises UserError for a taken name,
+        an empty shape, an over-full memory."""
         if any(tensor.name == name for tensor in self.tensors):
             raise UserError("a shared tensor needs a name of its own", got=f"'{name}'")
         if len(shape) != 3 or min(shape) < 1:
@@ -38,15 +44,20 @@ class SharedMemory:
         row_bytes = shape[1] * dtype.bytes
         spelled = smem_swizzle(swizzle, row_bytes)
         tensor = SmemTensor(name, dtype, shape, row_bytes + spelled.pad_bytes, spelled.swizzle or NO_SWIZZLE, 0)
-        return self._place(tensor)
+        return self._place(tensor, over)
 
     def array(self, name: str, dtype: DType, elements: int, over: SmemArray | None) -> SmemArray:
-        """An array in the order a layout gives it; ``over``: it begins where that one does, and takes its place."""
+        """An array in the order a layout gives it; ``over``: it begins where that one does, and takes its place. The
+        next tile of a CTA finds the arrays of the last one under their names."""
+        known = next((t for t in self.tensors if isinstance(t, SmemArray) and t.name == name), None)
+        if known is not None and known.elements == elements:
+            return known
         base = over.base_address if over else -(-self.used_bytes // SmemArray.period_bytes) * SmemArray.period_bytes
         return self._keep(SmemArray(name, dtype, elements, base, len(self.tensors)))
 
-    def _place(self, tensor: SmemTensor) -> SmemTensor:
-        base = -(-self.used_bytes // tensor.period_bytes) * tensor.period_bytes
+    def _place(self, tensor: SmemTensor, over: SmemTensor | None) -> SmemTensor:
+        end = over.base_address if over else self.used_bytes
+        base = -(-end // tensor.period_bytes) * tensor.period_bytes
         return self._keep(SmemTensor(tensor.name, tensor.dtype, tensor.shape, tensor.row_bytes, tensor.swizzle, base))
 
     def _keep(self, placed: Placed) -> Placed:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gpusim.dsl.registers import Group
+from gpusim.dsl.source import SourceLine
 
 __all__ = ["AsyncCopy", "BasicBlock", "Clear", "Code", "Convert", "Instance", "Line", "LoadMatrix", "Mma", "Statement",
            "Store", "Sync"]
@@ -89,6 +90,7 @@ class Line:
     piece: int = -1
     memory_key: int = -1
     active: bool = True  # False: guarded by a predicate that is never true
+    immediate: int = 0  # 32 bits of a constant operand
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ Spec = AsyncCopy | LoadMatrix | Mma | Clear | Convert | Store | Sync | Code
 @dataclass(frozen=True)
 class Statement:
     spec: Spec
-    line: int
+    line: SourceLine
     predicated: bool = False
 
 

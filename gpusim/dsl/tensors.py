@@ -4,7 +4,7 @@ Leaves out data (gpusim.verify) and what an access to them costs (gpusim.memory)
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import EllipsisType
 from typing import ClassVar
 
@@ -23,28 +23,60 @@ LINE_BYTES = 128
 
 @dataclass(frozen=True)
 class GmemTensor:
-    """An array in global memory, as the launch names it. Strides in elements."""
+    """An array in global memory, as the launch names it, or a view of it. Strides in elements.
+
+    ``values``: contents that a kernel's addresses depend on, such as indices, known when it is recorded. Of a view:
+    ``offset`` of its first element, ``batch_stride`` between the matrices of two batches, ``index`` (rows, 1): the rows
+    that a kernel takes instead of 0, 1, 2 ...
+    """
 
     name: str
     dtype: DType
     shape: tuple[int, ...]
     strides: tuple[int, ...]
+    values: np.ndarray | None = field(default=None, compare=False)
+    offset: int = 0
+    batch_stride: int = 0
+    scratch: bool = False  # neither input nor output: a kernel's partial sums, its flags
+    index: GmemTensor | None = None
 
     @property
     def size_bytes(self) -> int:
-        return (1 + sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True))) * self.dtype.bytes
+        return self.bytes_of(1 + sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True)))
+
+    def bytes_of(self, elements: int) -> int:
+        """Bytes of so many neighbouring elements, rounded up to whole ones."""
+        return -(-elements * self.dtype.bits // 8)
+
+    def batch(self) -> GmemTensor:
+        """The matrix of a CTA's batch, of a tensor (batches, rows, columns)."""
+        return replace(self, shape=self.shape[1:], strides=self.strides[1:], batch_stride=self.strides[0])
+
+    def indexed(self, index: GmemTensor | None) -> GmemTensor:
+        """Rows in the order of an index tensor (gathered, scattered)."""
+        return replace(self, index=index)
+
+    def view(self, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> GmemTensor:
+        """Elements from ``offset`` on in another shape."""
+        return replace(self, shape=shape, strides=strides, offset=offset)
 
 
-def tensor(name: str, dtype: DType, shape: tuple[int, ...], *, order: str = "row") -> GmemTensor:
-    """A dense tensor in global memory: ``order`` "row" (last mode contiguous) or "column" (first mode contiguous)."""
+def tensor(name: str, dtype: DType, shape: tuple[int, ...], *, order: str = "row",
+           strides: tuple[int, ...] | None = None, values: np.ndarray | None = None,
+           scratch: bool = False) -> GmemTensor:
+    """A tensor in global memory: ``order`` "row" (last mode contiguous) or "column" (first mode contiguous), dense, or
+    with ``strides`` in elements. ``values``: contents known when a kernel is recorded (indices, sizes); ``scratch``:
+    neither input nor output, zero at the start."""
     if order not in ("row", "column"):
         raise UserError("a tensor is stored by row or by column", place=f"tensor {name}", got=f"order='{order}'",
                         suggestion="order='row' or order='column'")
     if not shape or any(not isinstance(n, int) or n < 1 for n in shape):
         raise UserError("a shape holds positive integers", place=f"tensor {name}", got=shape)
-    extents = shape[:0:-1] if order == "row" else shape[:-1]
-    strides = tuple(math.prod(extents[:n]) for n in range(len(shape)))
-    return GmemTensor(name, dtype, tuple(shape), strides[::-1] if order == "row" else strides)
+    if strides is None:
+        extents = shape[:0:-1] if order == "row" else shape[:-1]
+        strides = tuple(math.prod(extents[:n]) for n in range(len(shape)))
+        strides = strides[::-1] if order == "row" else strides
+    return GmemTensor(name, dtype, tuple(shape), strides, values, scratch=scratch)
 
 
 @dataclass(frozen=True)
@@ -113,6 +145,7 @@ class Tile:
     modes: tuple[tuple[int, int], ...]  # (extent, stride in bytes)
     offset: int = 0  # bytes
     outside: str = ""  # the index that is out of range
+    inside: tuple[int, int] | None = None  # rows and columns that the tensor has there; None: all, without predicates
 
     def __getitem__(self, index: tuple[EllipsisType | slice | int, ...] | int) -> Tile:
         given = index if isinstance(index, tuple) else (index,)
@@ -136,6 +169,20 @@ class Tile:
                             got=f"{self.shape[1]} columns in blocks of {columns}")
         mode = (self.shape[1] // columns, columns * self.strides[1])
         return replace(self, shape=(self.shape[0], columns), modes=(mode, *self.modes))
+
+    def divide(self, shape: tuple[int, int]) -> Tile:
+        """The tile cut into smaller ones, two extra first modes: ``tile.divide(s)[..., i, j]`` (CuTe's zipped_divide)."""
+        if self.inside or any(n < 1 or extent % n for n, extent in zip(shape, self.shape, strict=True)):
+            raise UserError("smaller tiles must divide the tile, which must be whole", place=self.of.name,
+                            got=f"{self.shape} by {shape}")
+        steps = zip(self.shape, shape, self.strides, strict=True)
+        modes = tuple((extent // n, n * stride) for extent, n, stride in steps)
+        return replace(self, shape=shape, modes=(*modes, *self.modes))
+
+    def transposed(self) -> Tile:
+        """Rows as columns."""
+        inside = self.inside and self.inside[::-1]
+        return replace(self, shape=self.shape[::-1], strides=self.strides[::-1], inside=inside)
 
     def byte_offsets(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Byte offsets of elements from the tile's origin (without ``offset``)."""

@@ -22,13 +22,15 @@ class TiledMma:
     """``warps`` = (m, n) warps, each with a contiguous block of the tile, cut into MMA atoms.
 
     Warp w works at (w % m, w // m), as CuTe's column-major atom layout (m, n, 1) has it. ``partitions`` such sets of
-    warps share k (sliced-K): each has all of the tile, and accumulators of its own.
+    warps share k (sliced-K): each has all of the tile, and accumulators of its own. ``interleaved``: the warps' atoms
+    take turns along m and n instead, which is what CuTe does unless a permutation says otherwise.
     """
 
     atom: MmaAtom
     tile: tuple[int, int]
     warps: tuple[int, int]
     partitions: int = 1
+    interleaved: bool = False
 
     @property
     def num_warps(self) -> int:
@@ -60,10 +62,14 @@ class TiledMma:
 
     def warp_rows(self, operand: str) -> np.ndarray:
         """(warps,) first row of each warp in the operand's tile (m for A, n for B)."""
-        warp = np.arange(self.num_warps) % (self.warps[0] * self.warps[1])
-        if operand == "B":
-            return warp // self.warps[0] * self.warp_tile[1]
-        return warp % self.warps[0] * self.warp_tile[0]
+        warp, axis = np.arange(self.num_warps) % (self.warps[0] * self.warps[1]), int(operand == "B")
+        place = warp // self.warps[0] if axis else warp % self.warps[0]
+        return place * (self.atom.shape_mnk[axis] if self.interleaved else self.warp_tile[axis])
+
+    def atom_step(self, operand: str) -> int:
+        """Rows from an atom of a warp to its next one in the operand's tile (m for A, n for B)."""
+        axis = int(operand == "B")
+        return self.atom.shape_mnk[axis] * (self.warps[axis] if self.interleaved else 1)
 
     @cached_property
     def c_coordinates(self) -> tuple[np.ndarray, np.ndarray]:
@@ -73,7 +79,8 @@ class TiledMma:
         return index % m, index // m
 
 
-def tiled_mma(atom: MmaAtom, *, tile: tuple[int, int], warps: tuple[int, int], partitions: int = 1) -> TiledMma:
+def tiled_mma(atom: MmaAtom, *, tile: tuple[int, int], warps: tuple[int, int], partitions: int = 1,
+              interleaved: bool = False) -> TiledMma:
     """An MMA of ``tile`` = (m, n) by ``warps`` = (m, n) warps. Raises UserError when the division is not exact."""
     for axis, name in enumerate("mn"):
         step = warps[axis] * atom.shape_mnk[axis]
@@ -81,7 +88,7 @@ def tiled_mma(atom: MmaAtom, *, tile: tuple[int, int], warps: tuple[int, int], p
             raise UserError(f"tile {name} must be a multiple of warps {name} x instruction {name}",
                             got=f"{tile[axis]} for {warps[axis]} warps x {atom.shape_mnk[axis]}",
                             suggestion=f"a multiple of {max(step, atom.shape_mnk[axis])}")
-    return TiledMma(atom, (tile[0], tile[1]), (warps[0], warps[1]), partitions)
+    return TiledMma(atom, (tile[0], tile[1]), (warps[0], warps[1]), partitions, interleaved)
 
 
 def ldmatrix_origins(mma: TiledMma, operand: str, matrices: int) -> list[tuple[int, int]]:
@@ -95,7 +102,8 @@ def ldmatrix_origins(mma: TiledMma, operand: str, matrices: int) -> list[tuple[i
     layout = mma.atom.A_tv if operand == "A" else mma.atom.B_tv
     per_atom = mma.registers(operand)
     first = layout.offsets()[0, :: layout[1].size() // per_atom].tolist()
-    return [(first[j % per_atom] % rows + j // per_atom * rows, first[j % per_atom] // rows) for j in range(matrices)]
+    step = mma.atom_step(operand)
+    return [(first[j % per_atom] % rows + j // per_atom * step, first[j % per_atom] // rows) for j in range(matrices)]
 
 
 @dataclass(frozen=True)

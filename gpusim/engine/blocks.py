@@ -77,7 +77,7 @@ class BlockScheduler:
         self._free(cycle)
         slot = int(np.flatnonzero(self._slot_cta[sm] < 0)[0])
         self._slot_cta[sm, slot] = cta
-        self.state.slots[sm, slot] = (cta, self.image.warps_per_cta, 0, 0)
+        self.state.slots[sm, slot] = (cta, self.image.warps_per_cta, 0, 0, 0)
         self.start[cta], self.placed_on[cta] = cycle, sm
         self.running += 1
         first = int(np.argmin(self._load(sm)))

@@ -8,11 +8,11 @@ from numba import njit
 
 from gpusim.arch.instructions import Kind, Pipe
 from gpusim.engine.attribution import record
-from gpusim.engine.image import VARIABLE, WHOLE_LINE
+from gpusim.engine.image import FENCE, FLAG, VARIABLE, WHOLE_LINE
 from gpusim.engine.resources import accept, occupy_lsu, pass_data_stage, pass_queue, pass_tag_stage
 from gpusim.engine.result import EVENT_KINDS
 from gpusim.engine.scoreboards import close_group, ready_time
-from gpusim.engine.state import COUNTERS, GROUPS, NEVER
+from gpusim.engine.state import COUNTERS, FENCE_TOKEN, GROUPS, NEVER
 
 __all__ = ["NO_BOARD", "execute", "open_barrier"]
 
@@ -21,7 +21,7 @@ ALL_SECTORS = 15
 KINDS = {name: int(member) for name, member in Kind.__members__.items()}
 MMA, LDMATRIX, SHARED_LOAD = KINDS["mma"], KINDS["ldmatrix"], KINDS["shared_load"]
 ASYNC_COPY, COMMIT, GLOBAL_STORE = KINDS["async_copy"], KINDS["commit"], KINDS["global_store"]
-BARRIER = KINDS["barrier"]
+BARRIER, ATOMIC = KINDS["barrier"], KINDS["atomic"]
 NO_PIPE, LSU = int(Pipe.none), int(Pipe.lsu)
 REQUESTS, WAVEFRONTS, IDEAL, CONFLICTS = 0, 3, 6, 9  # first of load, store, ldgsts in COUNTERS
 LOAD, STORE, LDGSTS = 0, 1, 2
@@ -76,12 +76,19 @@ def shared_access(sm, part, warp, mach, row, waves, time):
 
 
 @njit(cache=True, nogil=True)
+def writes(row):
+    """Stores, and atomics whose result nobody waits for."""
+    return row.kind == GLOBAL_STORE or (row.kind == ATOMIC and row.write_barrier == NO_BOARD)
+
+
+@njit(cache=True, nogil=True)
 def post(sm, warp, request, base, access, s, w, row, time, token):
     """Send a global access to the memory system; it is answered in a later window."""
     request.time, request.sm, request.slot, request.token = time, s, w, token
     request.base = base + row.global_offset
     request.first, request.count, request.data_cycles = access.first, access.count, access.data_cycles
-    request.is_write, request.asynchronous = row.kind == GLOBAL_STORE, row.kind == ASYNC_COPY
+    request.is_write, request.asynchronous = writes(row), row.kind == ASYNC_COPY
+    request.cta, request.flag = warp.cta, row.operand if row.flags & FLAG else -1
     request.sequence, request.op, request.age = sm.sequence, warp.op, warp.age
     request.fill = ALL_SECTORS if row.flags & WHOLE_LINE else 0
     sm.sequence += 1
@@ -97,8 +104,8 @@ def expect(sm, warp, access, row):
         count_shared(sm, access, LDGSTS)
         return token
     token = np.int64(row.write_barrier)
-    if row.kind == GLOBAL_STORE:
-        warp.drain = sm.tag_stage
+    if writes(row):
+        warp.drain = sm.write_port
     elif token != NO_BOARD:
         warp.pending[token] += access.count > 0
         warp.long_board[token] = 1
@@ -107,12 +114,19 @@ def expect(sm, warp, access, row):
 
 @njit(cache=True, nogil=True)
 def global_access(sm, part, warp, mach, row, access, time):
-    """LDG, STG, LDGSTS: operands, queue, tags; then the memory system decides. Returns when the first tag passes."""
+    """LDG, STG, LDGSTS: operands, queue, tags; then the memory system decides. Returns when the request leaves.
+
+    That is when its first tag passes; a store waits for the SM's port to the crossbar too.
+    """
     start = accept(sm, part, mach, row, time)
-    tags = pass_tag_stage(sm, mach, start + row.operand_cycles, access.count)
-    occupy_lsu(sm, mach, sm.tag_stage)
+    leaves = pass_tag_stage(sm, start + row.operand_cycles, access.tag_cycles)
+    until = sm.tag_stage
+    if writes(row):
+        leaves = max(leaves, sm.write_port)
+        until = sm.write_port = leaves + access.data_cycles
+    occupy_lsu(sm, mach, until)
     release(warp, row.read_barrier, operands_read(mach, start, row), 1)
-    return tags
+    return leaves
 
 
 @njit(cache=True, nogil=True)
@@ -121,6 +135,8 @@ def arrive(sm, slot, warp, mach, barrier, time):
     sm.barrier_unit = max(sm.barrier_unit, time) + mach.barrier_per_warp
     slot.arrived[barrier] += 1
     warp.barrier_end = NEVER + barrier
+    if warp.polls:
+        slot.flag = warp.flag
     if slot.arrived[barrier] < slot.warps:
         return 0
     slot.arrived[barrier] = 0
@@ -128,14 +144,15 @@ def arrive(sm, slot, warp, mach, barrier, time):
 
 
 @njit(cache=True, nogil=True)
-def open_barrier(warps, parts, ops, w, barrier, end):
-    """All warps of the CTA that wait at a barrier may go on at ``end``."""
+def open_barrier(warps, parts, ops, w, barrier, end, flag):
+    """All warps of the CTA that wait at a barrier may go on at ``end``; they learn what its last poll found."""
     cta_slot = warps[w].cta_slot
     for w2 in range(len(warps)):
         other = warps[w2]
         if other.live and other.cta_slot == cta_slot and other.barrier_end == NEVER + barrier:
-            other.barrier_end = end
-            if w2 != w:
+            was_shut = other.ready >= NEVER
+            other.barrier_end, other.flag = end, flag
+            if w2 != w and was_shut:
                 other.ready = ready_time(other, ops[other.op])
                 part = parts[w2 % 4]
                 part.next_issue = min(part.next_issue, other.ready)
@@ -156,11 +173,26 @@ def fixed_latency(sm, part, warp, mach, row, time):
 def reach_memory(sm, part, warp, mach, acc, bases, win, s, w, row, time):
     """A global access: through the load/store unit, then a request if any lane takes part."""
     access = acc[row.access + warp.warp_row]
-    tags = global_access(sm, part, warp, mach, row, access, time)
+    leaves = global_access(sm, part, warp, mach, row, access, time)
     token = expect(sm, warp, access, row)
     if access.count > 0:
-        post(sm, warp, win.requests[win.counts[0]], bases[warp.cta, access.tensor], access, s, w, row, tags, token)
+        post(sm, warp, win.requests[win.counts[0]], bases[warp.cta, access.tensor], access, s, w, row, leaves, token)
         win.counts[0] += 1
+
+
+@njit(cache=True, nogil=True)
+def await_writes(sm, warp, acc, win, s, w, row, time):
+    """MEMBAR: ask when everything that the SM has written is there for all others. The access says which warps do."""
+    if row.access >= 0 and acc[row.access + warp.warp_row].count == 0:
+        return
+    request = win.requests[win.counts[0]]
+    request.time = max(time, max(sm.tag_stage, sm.write_port))
+    request.sm, request.slot, request.token = s, w, FENCE_TOKEN
+    request.count, request.data_cycles, request.is_write, request.asynchronous, request.flag = 0, 0, 0, 0, -1
+    request.sequence, request.op, request.age = sm.sequence, warp.op, warp.age
+    warp.membar_end = NEVER
+    sm.sequence += 1
+    win.counts[0] += 1
 
 
 @njit(cache=True, nogil=True)
@@ -185,7 +217,9 @@ def execute(st, mach, ops, acc, bases, win, s, w, row, time):
     elif row.kind == BARRIER:
         end = arrive(sm, st.slots[s, warp.cta_slot], warp, mach, row.operand & 15, time)
         if end:
-            open_barrier(st.warps[s], st.parts[s], ops, w, row.operand & 15, end)
+            open_barrier(st.warps[s], st.parts[s], ops, w, row.operand & 15, end, st.slots[s, warp.cta_slot].flag)
+    elif row.flags & FENCE:
+        await_writes(sm, warp, acc, win, s, w, row, time)
     else:
         fixed_latency(sm, part, warp, mach, row, time)
         if sm.record_end and row.kind == MMA:

@@ -14,6 +14,7 @@ import simpy
 
 from gpusim.engine.blocks import BlockScheduler
 from gpusim.engine.deadlock import describe_deadlock
+from gpusim.engine.flags import missing_flags
 from gpusim.engine.image import ProgramImage
 from gpusim.engine.machine import Machine
 from gpusim.engine.memory import MemoryState, serve
@@ -80,6 +81,8 @@ class Host:
             yield environment.all_of(advances)
             yield environment.process(self._serve(environment, end))
             self._retire()
+            self._refuse_endless_polling()
+        yield environment.process(self._serve(environment, NEVER))  # stores that leave after the last CTA's end
 
     def _next_event(self) -> int:
         candidates = [int(self.state.parts["next_issue"].min())]
@@ -87,6 +90,20 @@ class Host:
         if self.blocks.next_start is not None:
             candidates.append(self.blocks.next_start)
         return min(candidates)
+
+    def _refuse_endless_polling(self) -> None:
+        """A CTA whose last poll failed does nothing else. When that is true of all of them, nobody writes flags."""
+        if not len(self.image.flags.ops) or self.blocks.next_start is not None:
+            return
+        if self._held["is_write"].any() or (self._pending["flag"] == 0).any():
+            return
+        warps = self.state.warps
+        polling = (warps["live"] > 0) & (warps["polls"] > 0) & (warps["flag"] > 0)
+        if not self.blocks.running or polling.sum() < self.blocks.running:
+            return
+        waits = missing_flags(self.image.flags, warps["cta"][polling], warps["flag"][polling] - 1)
+        if waits is not None:
+            raise describe_deadlock(self.state, self.image, self.name_of, (polling, waits))
 
     def _advance(
         self, environment: simpy.Environment, group: Group, done: np.ndarray, done_first: np.ndarray, end: int
@@ -123,7 +140,8 @@ class Host:
             order = np.lexsort((requests["sequence"], requests["sm"], requests["time"]))
             if len(self._served) < len(requests):
                 self._served = np.zeros(2 * len(requests), COMPLETION)
-            count = serve(self.memory, self.machine_record, requests, order, self.image.requests, self._served)
+            count = serve(self.memory, self.machine_record, requests, order, self.image.requests, self.image.flags,
+                          self._served)
             self._pending = np.concatenate([self._pending, self._served[:count]])
         yield environment.timeout(0)
 

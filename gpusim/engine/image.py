@@ -9,7 +9,10 @@ import numpy as np
 
 from gpusim.arch import GpuSpec
 from gpusim.arch.instructions import Kind
-from gpusim.program import NO_ACCESS, Program, RoleProgram
+from gpusim.engine.flags import FlagState, flag_jumps, flag_ops, new_flags
+from gpusim.memory.async_copy import BYPASS_OPERATION, bypass_tag_passes
+from gpusim.memory.sectors import partial_sectors
+from gpusim.program import NO_ACCESS, AccessTable, Program, RoleProgram
 
 __all__ = ["IMAGE_ACCESS", "IMAGE_OP", "ProgramImage", "image_of"]
 
@@ -19,7 +22,9 @@ IMAGE_OP = np.dtype([
     ("kind", "u1"), ("pipe", "u1"), ("flags", "u1"), ("queue", "i1"), ("operand_cycles", "u1"), ("lead_cycles", "u1"),
 ], align=True)
 """flags: 1 active, 2 the warp's next instruction is elsewhere (a taken branch), 4 yield, 8 variable latency,
-16 a miss in L2 brings the whole line.
+16 a miss in L2 brings the whole line, 32 waits until the SM's writes have been performed, 64 depends on a flag: then
+operand is the row of its FLAG_OP or, of a branch, how many rows it jumps; 128 waits for the barrier at which its warp
+has arrived.
 queue: 0 for shared-memory instructions and cp.async, 1 for other global ones, -1 for what needs none. They share one
 queue; the number says which throttle it is. An instruction that is predicated off passes through it all the same.
 operand_cycles: how long its addresses and data take to the load/store unit; lead_cycles: how long until all but the
@@ -27,19 +32,26 @@ last register are there, when a shared access can start."""
 
 IMAGE_ACCESS = np.dtype([
     ("first", "<i4"), ("count", "<i4"), ("tensor", "<i4"), ("wavefronts", "<u2"), ("ideal", "<u2"),
-    ("conflicts", "<f4"), ("data_cycles", "<i4"),
+    ("conflicts", "<f4"), ("data_cycles", "<i4"), ("tag_cycles", "<i4"),
 ], align=True)
 """One access of one warp; first and count name rows of the requests, data_cycles what its data take of the data
-stage when they come from memory."""
+stage when they come from memory, or of the SM's port when they go there; tag_cycles what it takes of the tag stage."""
 
-ACTIVE, TAKEN, YIELD, VARIABLE, WHOLE_LINE = 1, 2, 4, 8, 16
+ACTIVE, TAKEN, YIELD, VARIABLE, WHOLE_LINE, FENCE, FLAG, BLOCKS = 1, 2, 4, 8, 16, 32, 64, 128
+DEFERRED = "BAR.SYNC.DEFER_BLOCKING"  # the warp goes on up to the next instruction of FENCED
+FENCED = (Kind.shared_load, Kind.shared_store, Kind.ldmatrix, Kind.stmatrix, Kind.shuffle, Kind.async_copy, Kind.commit,
+          Kind.global_load, Kind.global_store, Kind.atomic, Kind.membar, Kind.mbarrier, Kind.bulk_copy, Kind.wgmma,
+          Kind.barrier, Kind.exit)
+"""Measured by warp sampling: barrier stalls of a deferred BAR appear at the first LDSM after it."""
 WHOLE_LINE_HINT = "LTC128B"  # PTX: .L2::128B
+FENCE_MNEMONIC = "MEMBAR"
 ADDRESS_REGISTERS = {Kind.shared_load: 1, Kind.shared_store: 1, Kind.ldmatrix: 1, Kind.stmatrix: 1,
                      Kind.shuffle: 1, Kind.async_copy: 3, Kind.global_load: 2, Kind.global_store: 2, Kind.atomic: 2}
 """A shared address is one register per lane, a global one two, cp.async sends both."""
 QUEUES = {0: (Kind.shared_load, Kind.shared_store, Kind.ldmatrix, Kind.stmatrix, Kind.shuffle, Kind.async_copy,
               Kind.commit),
           1: (Kind.global_load, Kind.global_store, Kind.atomic)}
+STORE_PREFIX = "STG"  # operation of a store to global memory
 REGISTER_BYTES = 128  # one 32-bit register of all lanes
 STORES = (Kind.shared_store, Kind.stmatrix, Kind.global_store, Kind.atomic)
 
@@ -60,15 +72,20 @@ class ProgramImage:
     cta_bases: np.ndarray
     num_statics: int
     warps_per_cta: int
+    flags: FlagState
+    flag_name: str  # of their tensor
 
 
 def image_of(program: Program, spec: GpuSpec) -> ProgramImage:
     """Flatten a program for a GPU. Raises UserError for a mnemonic the GPU does not have."""
     table = spec.instruction_table.arrays([static.mnemonic for static in program.statics])
-    hints = np.array([WHOLE_LINE_HINT in static.mnemonic for static in program.statics])
+    hints = np.array([WHOLE_LINE * (WHOLE_LINE_HINT in static.mnemonic) + FENCE * static.mnemonic.startswith(
+        FENCE_MNEMONIC) for static in program.statics], np.int64)
+    deferred = np.array([static.mnemonic == DEFERRED for static in program.statics])
     roles = [role for cta in program.classes for role in cta.roles]
     accesses, requests, access_first = _accesses(roles, spec)
-    ops = [_ops(role, table, hints, first, spec) for role, first in zip(roles, access_first, strict=True)]
+    ops = [_ops(role, table, hints, deferred, first, spec) for role, first in zip(roles, access_first, strict=True)]
+    flags = _flags(program, roles, ops)
     ends = np.cumsum([len(part) for part in ops]).astype(np.int64)
     return ProgramImage(
         ops=np.concatenate(ops),
@@ -83,11 +100,13 @@ def image_of(program: Program, spec: GpuSpec) -> ProgramImage:
         cta_bases=np.ascontiguousarray(program.cta_bases, np.int64),
         num_statics=len(program.statics),
         warps_per_cta=program.warps_per_cta,
+        flags=flags,
+        flag_name=program.flags.name,
     )
 
 
 def _ops(
-    role: RoleProgram, table: np.ndarray, hints: np.ndarray, access_first: int, spec: GpuSpec
+    role: RoleProgram, table: np.ndarray, hints: np.ndarray, deferred: np.ndarray, access_first: int, spec: GpuSpec
 ) -> np.ndarray:
     source, cost = role.ops, table[role.ops["pc"]]
     image = np.zeros(len(source), IMAGE_OP)
@@ -99,8 +118,10 @@ def _ops(
     image["access"] = np.where(source["access"] == NO_ACCESS, -1, access_first + source["access"] * role.num_warps)
     following = np.append(source["pc"][1:], source["pc"][-1] + 1)
     taken = (cost["kind"] == Kind.branch) & (following != source["pc"] + 1) & (source["active"] > 0)
+    stops = (cost["kind"] == Kind.barrier) & ~deferred[source["pc"]]
+    blocks = np.isin(cost["kind"], FENCED) | np.append(False, stops[:-1])
     image["flags"] = (ACTIVE * (source["active"] > 0) + TAKEN * taken + YIELD * (source["yield_"] > 0)
-                      + VARIABLE * cost["variable_latency"] + WHOLE_LINE * hints[source["pc"]])
+                      + VARIABLE * cost["variable_latency"] + hints[source["pc"]] + BLOCKS * blocks)
     for queue, kinds in QUEUES.items():
         image["queue"][np.isin(cost["kind"], kinds)] = queue
     cycles = REGISTER_BYTES / spec.mio.operand_bytes_per_cycle
@@ -108,6 +129,19 @@ def _ops(
     image["operand_cycles"] = np.ceil(registers * cycles)
     image["lead_cycles"] = np.ceil(np.maximum(registers - 1.0, 0.0) * cycles)
     return image
+
+
+def _flags(program: Program, roles: list[RoleProgram], ops: list[np.ndarray]) -> FlagState:
+    """Mark the ops that depend on flags; the flags' state at the start."""
+    table, numbers = flag_ops(program, roles)
+    for role, image, number in zip(roles, ops, numbers, strict=True):
+        jumps = flag_jumps(role, number, image["kind"] == Kind.branch)
+        marked = (number >= 0) | (jumps != 0)
+        image["operand"][marked] = np.where(jumps != 0, jumps, number)[marked]
+        image["flags"][jumps != 0] &= ~np.uint8(TAKEN)
+        image["flags"][marked] |= FLAG
+    parts = iter(numbers)
+    return new_flags(program, table, [[next(parts) for _ in cta.roles] for cta in program.classes])
 
 
 def _operand_registers(source: np.ndarray, kinds: np.ndarray, role: RoleProgram) -> np.ndarray:
@@ -130,11 +164,35 @@ def _accesses(roles: list[RoleProgram], spec: GpuSpec) -> tuple[np.ndarray, np.n
         part["conflicts"] = table.bank_conflicts
         data_bytes = np.bitwise_count(table.lane_mask).astype(np.int64) * table.bytes_per_lane[:, None]
         part["data_cycles"] = -(-data_bytes // spec.shared.bytes_per_wavefront)
+        _write_cycles(table, part, spec)
+        part["tag_cycles"] = _tag_cycles(table, spec)
         first.append(total)
         rows.append(part.reshape(-1))
         requests.append(table.requests)
         base, total = base + len(table.requests), total + part.size
     return np.concatenate(rows), np.concatenate(requests), first
+
+
+def _tag_cycles(table: AccessTable, spec: GpuSpec) -> np.ndarray:
+    """Cycles that accesses take of the tag stage: one per line, but for copies that bypass L1."""
+    cycles = table.request_count * float(spec.l1.tag_interval_cycles)
+    for row, operation in enumerate(table.operation):
+        if operation == BYPASS_OPERATION:
+            whole, other = bypass_tag_passes(
+                table.shared_address[row], table.global_offset[row], table.lane_mask[row] & ~table.zfill_mask[row])
+            cycles[row] = whole * spec.l1.whole_line_cycles + other * spec.l1.tag_interval_cycles
+    return np.ceil(cycles)
+
+
+def _write_cycles(table: AccessTable, accesses: np.ndarray, spec: GpuSpec) -> None:
+    """Cycles that stores take of the SM's port: a sector of which only some bytes are written takes twice as long."""
+    sectors = np.append(0, np.cumsum(np.bitwise_count(table.requests["sector_mask"]), dtype=np.int64))
+    for row, operation in enumerate(table.operation):
+        if operation.startswith(STORE_PREFIX):
+            first, count = table.request_first[row], table.request_count[row]
+            partial = partial_sectors(table.global_offset[row], int(table.bytes_per_lane[row]), table.lane_mask[row])
+            flits = sectors[first + count] - sectors[first] + partial
+            accesses["data_cycles"][row] = np.ceil(flits * spec.l2.sector_bytes / spec.noc.sm_write_bytes_per_cycle)
 
 
 def _warp_roles(program: Program) -> np.ndarray:

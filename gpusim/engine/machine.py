@@ -33,16 +33,18 @@ class Machine(NamedTuple):
     lookahead: int
     l2_latency: int
     l2_latency_spread: int
+    slice_latency: int
     fabric_latency: int
     dram_latency: int
-    dram_latency_tail: int
+    dram_latency_scatter: int
     slices: int
     partitions: int
     l2_sets: int
     l2_ways: int
     slice_cycles_per_sector: float
     sm_read_bytes_per_cycle: float
-    sm_write_bytes_per_cycle: float
+    gpc_read_bytes_per_cycle: float
+    slice_write_cycles_per_sector: float
     dram_channels: int
     dram_read_cycles_per_byte: float
     coalescer: int
@@ -68,16 +70,18 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         lookahead=spec.l2.lookahead_cycles,
         l2_latency=spec.l2.hit_latency_cycles,
         l2_latency_spread=spec.l2.hit_latency_spread_cycles,
+        slice_latency=spec.l2.slice_latency_cycles,
         fabric_latency=spec.l2.fabric_latency_cycles,
         dram_latency=spec.dram.latency_cycles,
-        dram_latency_tail=spec.dram.latency_tail_cycles,
+        dram_latency_scatter=spec.dram.latency_scatter_cycles,
         slices=spec.l2.slices,
         partitions=spec.l2.partitions,
         l2_sets=max(1, lines // (spec.l2.slices * spec.l2.ways)),
         l2_ways=spec.l2.ways,
         slice_cycles_per_sector=spec.l2.sector_bytes * spec.l2.slices / spec.l2.read_bytes_per_cycle,
         sm_read_bytes_per_cycle=spec.noc.sm_read_bytes_per_cycle,
-        sm_write_bytes_per_cycle=spec.noc.sm_write_bytes_per_cycle,
+        gpc_read_bytes_per_cycle=spec.noc.gpc_read_bytes_per_cycle,
+        slice_write_cycles_per_sector=spec.l2.sector_bytes * spec.l2.slices / spec.l2.write_bytes_per_cycle,
         dram_channels=spec.dram.channels,
         dram_read_cycles_per_byte=spec.dram.channels / spec.dram.read_bytes_per_cycle,
         coalescer=int(spec.noc.request_coalescer),

@@ -8,16 +8,20 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from gpusim.engine.flags import SWAP, borrow_flags, note_write, word_line, word_value, writes_flag
 from gpusim.engine.machine import Machine
+from gpusim.engine.state import FENCE_TOKEN
 from gpusim.engine.views import borrow
 
-__all__ = ["MEMORY_COUNTERS", "MemoryState", "new_memory", "serve", "warm_lines"]
+__all__ = ["MEMORY_COUNTERS", "MemoryState", "new_memory", "serve", "settle", "warm_lines"]
 
 MEMORY_COUNTERS = ("l2_sectors_read", "l2_sectors_write", "l2_sector_hits_read", "l2_sectors_fabric",
                    "dram_bytes_read", "dram_bytes_written", "sectors_to_sms", "coalesced_sectors")
 READ, WRITE, HIT, FABRIC, DRAM_READ, DRAM_WRITTEN, TO_SMS, COALESCED = range(len(MEMORY_COUNTERS))
 LINE_BITS = 7
 EMPTY = -1
+SCATTER_SIGMA = 0x10000 / 3**0.5
+"""Standard deviation of the sum of four numbers that are even over 16 bits."""
 COALESCER_ENTRIES = 4096
 """A direct-mapped table per GPC; two lines in one entry lose a chance to share, not correctness."""
 
@@ -25,9 +29,9 @@ COALESCER_ENTRIES = 4096
 WAY = np.dtype([("ready", "<f8"), ("used", "<i8"), ("valid", "<i4"), ("dirty", "<i4")], align=True)
 """State of a line of L2: when its last fill arrives, order of last use, sectors present and written."""
 SHARED_READ = np.dtype([("line", "<i8"), ("time", "<f8"), ("sectors", "<i8")], align=True)
-"""A line that an SM of the GPC has asked for: when the slice answers, which sectors."""
-PORT = np.dtype([("read_free", "<f8"), ("write_free", "<f8"), ("gpc", "<i8"), ("partition", "<i8")], align=True)
-"""An SM's door to the crossbar."""
+"""A line that an SM of the GPC has asked for: which sectors, when the answer is back at the coalescer."""
+PORT = np.dtype([("read_free", "<f8"), ("written", "<f8"), ("gpc", "<i8"), ("partition", "<i8")], align=True)
+"""An SM's door to the crossbar. written: its last write is in L2."""
 TOTAL = np.dtype([("clock", "<i8"), ("last_write", "<f8"), ("counters", "<f8", (len(MEMORY_COUNTERS),))], align=True)
 
 
@@ -39,6 +43,7 @@ class MemoryState(NamedTuple):
     slice_free: np.ndarray  # (K,) f8
     channel_free: np.ndarray  # (D,) f8
     ports: np.ndarray  # (S,) PORT
+    gpc_free: np.ndarray  # (G,) f8: what the SMs of a GPC receive together
     shared: np.ndarray  # (G, COALESCER_ENTRIES) SHARED_READ
     total: np.ndarray  # (1,) TOTAL
 
@@ -49,11 +54,23 @@ def new_memory(mach: Machine, gpc: np.ndarray) -> MemoryState:
     memory = MemoryState(
         tags=np.full((mach.slices, mach.l2_sets, mach.l2_ways), EMPTY, np.int64),
         ways=np.zeros((mach.slices, mach.l2_sets, mach.l2_ways), WAY), slice_free=np.zeros(mach.slices),
-        channel_free=np.zeros(mach.dram_channels), ports=np.zeros(mach.num_sms, PORT),
+        channel_free=np.zeros(mach.dram_channels), ports=np.zeros(mach.num_sms, PORT), gpc_free=np.zeros(gpcs),
         shared=np.zeros((gpcs, COALESCER_ENTRIES), SHARED_READ), total=np.zeros(1, TOTAL))
     memory.shared["line"] = EMPTY
-    memory.ports["gpc"], memory.ports["partition"] = gpc, gpc * mach.partitions // gpcs
+    memory.ports["gpc"], memory.ports["partition"] = gpc, gpc % mach.partitions
     return memory
+
+
+def settle(memory: MemoryState, *, flush: bool) -> None:
+    """Start time and counters anew with the lines that are there, or with none (``flush``)."""
+    memory.ways["ready"] = 0.0
+    for name in ("read_free", "write_free", "written"):
+        memory.ports[name] = 0.0
+    memory.slice_free[:], memory.channel_free[:], memory.shared["line"] = 0.0, 0.0, EMPTY
+    memory.total["last_write"], memory.total["counters"] = 0.0, 0.0
+    if flush:
+        memory.tags[:] = EMPTY
+        memory.ways[:] = 0
 
 
 @njit(cache=True, nogil=True)
@@ -131,17 +148,23 @@ def slice_wait(mem, mach, k, now, sectors):
 
 
 @njit(cache=True, nogil=True)
+def write_wait(mem, mach, k, now, sectors):
+    return wait(mem.slice_free, k, now, sectors * mach.slice_write_cycles_per_sector)
+
+
+@njit(cache=True, nogil=True)
 def dram_wait(mem, mach, k, h, now, nbytes):
     """Cycles a miss adds to what a hit takes.
 
     The answers of a channel scatter with banks, refresh and the controller's order; a hash of the line stands for all
-    of it: a least latency and an exponential tail whose mean together is the latency of a lone miss.
+    of it: the sum of four evenly spread numbers, nearly normal and bounded.
     """
     mem.total[0].counters[DRAM_READ] += nbytes
     channel = k * mach.dram_channels // mach.slices
     queue = wait(mem.channel_free, channel, now, nbytes * mach.dram_read_cycles_per_byte)
-    scatter = -np.log((pick(mix(h), 10, 1 << 20) + 1) / (1 << 20)) - 1.0
-    return queue + mach.dram_latency - mach.l2_latency + mach.dram_latency_tail * scatter
+    g = mix(h)
+    scatter = (g & 0xFFFF) + (g >> 16 & 0xFFFF) + (g >> 32 & 0xFFFF) + (g >> 46 & 0xFFFF) - 2 * 0x10000
+    return queue + mach.dram_latency - mach.l2_latency + mach.dram_latency_scatter * scatter / SCATTER_SIGMA
 
 
 @njit(cache=True, nogil=True)
@@ -194,69 +217,119 @@ def way_length(mach, sm, h):
 
 @njit(cache=True, nogil=True)
 def read_line(mem, mach, port, sm, line, mask, fill, now):
-    """One line's sectors for one SM; returns when they are in the SM."""
+    """One line's sectors for one SM; returns when they are in the SM.
+
+    Out to the GPC's coalescer, which sends one read for all that ask for the same sectors while its answer is due (it
+    remembers the last request of a line); to the slice and back; through the GPC's port, once for all of them; through
+    the SM's.
+    """
     h, total = mix(line), mem.total[0]
-    length = mach.l2_latency + way_length(mach, sm, h)
-    arrival = now + length / 2
+    way = (mach.l2_latency + way_length(mach, sm, h) - mach.slice_latency) / 2
+    arrival = now + way
     shared = mem.shared[port.gpc, h & (COALESCER_ENTRIES - 1)]
-    if mach.coalescer and shared.line == line and shared.time > arrival and shared.sectors & mask == mask:
+    if mach.coalescer and shared.line == line and shared.sectors == mask and shared.time > arrival:
         total.counters[COALESCED] += bits(mask)
     else:
-        shared.time = read_near(mem, mach, port.partition, h, line, mask, fill, now, arrival)
+        port_wait = wait(mem.gpc_free, port.gpc, now, bits(mask) * 32 / mach.gpc_read_bytes_per_cycle)
+        shared.time = port_wait + read_near(mem, mach, port.partition, h, line, mask, fill, now,
+                                            arrival + mach.slice_latency)
         shared.line, shared.sectors = line, mask
     total.counters[TO_SMS] += bits(mask)
     port.read_free = max(port.read_free, now) + bits(mask) * 32 / mach.sm_read_bytes_per_cycle
-    return shared.time + length / 2 + port.read_free - now
+    return shared.time + way + port.read_free - now
 
 
 @njit(cache=True, nogil=True)
 def write_line(mem, mach, port, line, mask, now):
-    """Write sectors through to the owning slice; a far owner costs a pass through both partitions."""
+    """Write sectors through to the owning slice; a far owner costs a pass through both partitions. Returns when the
+    owner has them."""
     home, k, x = owner(mach, mix(line))
     total, sectors = mem.total[0], bits(mask)
-    port.write_free = max(port.write_free, now) + sectors * 32 / mach.sm_write_bytes_per_cycle
-    arrival = port.write_free + mach.l2_latency / 2
+    arrival = now + mach.l2_latency / 2
     total.counters[WRITE] += sectors
     if port.partition != home:
         near = k + (port.partition - home) * (mach.slices // mach.partitions)
         total.counters[WRITE] += sectors
-        arrival += slice_wait(mem, mach, near, now, sectors) + mach.fabric_latency / 2
+        arrival += write_wait(mem, mach, near, now, sectors) + mach.fabric_latency / 2
     way = touch(mem, mach, k, x, line)
     way.valid |= mask
     way.dirty |= mask
-    total.last_write = max(total.last_write, arrival + slice_wait(mem, mach, k, now, sectors))
+    performed = arrival + write_wait(mem, mach, k, now, sectors)
+    total.last_write, port.written = max(total.last_write, performed), max(port.written, performed)
+    return performed
 
 
 @njit(cache=True, nogil=True)
 def borrow_memory(memory):
     return MemoryState(borrow(memory.tags), borrow(memory.ways), borrow(memory.slice_free), borrow(memory.channel_free),
-                       borrow(memory.ports), borrow(memory.shared), borrow(memory.total))
+                       borrow(memory.ports), borrow(memory.gpc_free), borrow(memory.shared),
+                       borrow(memory.total))
 
 
 @njit(cache=True, nogil=True)
-def serve(memory, machine, requests, order, lines, done):
+def read_owner(mem, mach, port, sm, line, mask, now):
+    """Read sectors at the slice that owns the line, past all copies: (when it has them, when they are in the SM)."""
+    h = mix(line)
+    home, k, x = owner(mach, h)
+    length = mach.l2_latency + way_length(mach, sm, h) + (mach.fabric_latency if home != port.partition else 0)
+    there = read_home(mem, mach, k, x, h, line, mask, 0, now, now + length / 2)
+    mem.total[0].counters[TO_SMS] += bits(mask)
+    return there, there + length / 2
+
+
+@njit(cache=True, nogil=True)
+def serve_flag(mem, mach, flags, request):
+    """A poll or a write of a flag: (when the answer is in the SM, what the warp's flag becomes, -1 for a write)."""
+    op, port = flags.ops[request.flag], mem.ports[request.sm]
+    line, mask, now = word_line(flags, request.cta, op) >> LINE_BITS, np.int64(1), float(request.time)
+    if writes_flag(op.action):
+        note_write(flags, request.cta, op, write_line(mem, mach, port, line, mask, now))
+        return now, -1
+    there, back = read_owner(mem, mach, port, request.sm, line, mask, now)
+    if word_value(flags, flags.words[request.cta, op.slot], there) != op.value:
+        return back, request.flag + 1
+    if op.action == SWAP:
+        note_write(flags, request.cta, op, there)
+    return back, 0
+
+
+@njit(cache=True, nogil=True)
+def serve_lines(mem, mach, lines, request):
+    """Read or write the lines of a request; returns when the last one is in the SM."""
+    port, last = mem.ports[request.sm], float(request.time)
+    for j in range(request.count):
+        target = lines[request.first + j]
+        line = (request.base + target.line_offset) >> LINE_BITS
+        mask, time = np.int64(target.sector_mask), float(request.time + j * mach.tag_interval)
+        if request.is_write:
+            write_line(mem, mach, port, line, mask, time)
+        else:
+            last = max(last, read_line(mem, mach, port, request.sm, line, mask, request.fill, time))
+    return last
+
+
+@njit(cache=True, nogil=True)
+def serve(memory, machine, requests, order, lines, flag_state, done):
     """Serve the requests of a window in the order of ``order``; fills ``done``, returns how many rows.
 
     lines: REQUEST rows, what (first, count) of a record names.
     """
-    count, mach, mem = 0, borrow(machine)[0], borrow_memory(memory)
+    count, mach, mem, flags = 0, borrow(machine)[0], borrow_memory(memory), borrow_flags(flag_state)
     for i in order:
-        request, port = requests[i], mem.ports[requests[i].sm]
-        last = float(request.time)
-        for j in range(request.count):
-            target = lines[request.first + j]
-            line = (request.base + target.line_offset) >> LINE_BITS
-            mask, time = np.int64(target.sector_mask), float(request.time + j * mach.tag_interval)
-            if request.is_write:
-                write_line(mem, mach, port, line, mask, time)
-            else:
-                last = max(last, read_line(mem, mach, port, request.sm, line, mask, request.fill, time))
+        request, flag = requests[i], -1
+        if request.token == FENCE_TOKEN:
+            written = mem.ports[request.sm].written
+            last = max(float(request.time + mach.l2_latency), written + mach.l2_latency / 2)
+        elif request.flag >= 0:
+            last, flag = serve_flag(mem, mach, flags, request)
+        else:
+            last = serve_lines(mem, mach, lines, request)
         if not request.is_write:
             row = done[count]
             row["time"] = max(int(np.ceil(last)), request.time + mach.lookahead)
             row["sm"], row["slot"], row["token"] = request.sm, request.slot, request.token
             row["asynchronous"], row["op"], row["issued"] = request.asynchronous, request.op, request.time
-            row["age"] = request.age
+            row["age"], row["flag"] = request.age, flag
             row["data_cycles"] = request.data_cycles
             count += 1
     return count

@@ -105,8 +105,8 @@ def fill_data_stage(sm, now, cycles):
 
 
 @njit(cache=True, nogil=True)
-def pass_tag_stage(sm, mach, arrival, lines):
-    """Take the L1 tag stage, one line at a time; returns when the first line passes."""
+def pass_tag_stage(sm, arrival, cycles):
+    """Take the L1 tag stage; returns when the first line passes."""
     start = max(sm.tag_stage, arrival)
-    sm.tag_stage = start + lines * mach.tag_interval
+    sm.tag_stage = start + cycles
     return start

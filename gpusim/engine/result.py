@@ -54,6 +54,7 @@ class SimulationResult:
     scale: float = 1.0  # fidelity sampled: whole launch / simulated share
     assumptions: tuple[str, ...] = ()
     settings: dict[str, object] = field(default_factory=dict)
+    launch_cycles: tuple[int, ...] = ()  # of each launch, where the program is several
 
     @property
     def warp_instructions(self) -> int:

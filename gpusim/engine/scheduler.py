@@ -9,17 +9,17 @@ from numba import njit
 from gpusim.arch.instructions import Kind
 from gpusim.engine.attribution import add_span, attribute_issue, record, record_spans
 from gpusim.engine.execute import NO_BOARD, execute, open_barrier
-from gpusim.engine.image import ACTIVE, TAKEN, YIELD
+from gpusim.engine.image import ACTIVE, FLAG, TAKEN, YIELD
 from gpusim.engine.machine import POLICIES
 from gpusim.engine.resources import dispatch_time, fill_data_stage, free_time, pass_queue
 from gpusim.engine.result import EVENT_KINDS, WARP_STATES
 from gpusim.engine.scoreboards import copy_arrived, ready_time
-from gpusim.engine.state import COUNTERS, NAMED_BARRIERS, NEVER
+from gpusim.engine.state import COUNTERS, FENCE_TOKEN, NAMED_BARRIERS, NEVER
 from gpusim.engine.views import borrow, borrow_state, borrow_window
 
 __all__ = ["advance_group"]
 
-EXIT = int(Kind.exit)
+EXIT, BRANCH = int(Kind.exit), int(Kind.branch)
 DRAIN = WARP_STATES.index("drain")
 COPY_EVENT = EVENT_KINDS.index("copy")
 STAGE_CYCLES = COUNTERS.index("data_stage_cycles")
@@ -111,7 +111,15 @@ def release_barriers(sm, slot, warps, parts, ops, mach, w, time):
     for barrier in range(NAMED_BARRIERS):
         if slot.arrived[barrier] > 0 and slot.arrived[barrier] >= slot.warps:
             slot.arrived[barrier] = 0
-            open_barrier(warps, parts, ops, w, barrier, max(sm.barrier_unit, time) + mach.barrier_base)
+            open_barrier(warps, parts, ops, w, barrier, max(sm.barrier_unit, time) + mach.barrier_base, slot.flag)
+
+
+@njit(cache=True, nogil=True)
+def next_row(warp, row):
+    """Rows to the warp's next op: 1, but for a branch back while a flag is missing, or on because it is there."""
+    if row.kind == BRANCH and row.flags & FLAG and (row.operand < 0) == (warp.flag != 0):
+        return np.int64(row.operand)
+    return np.int64(1)
 
 
 @njit(cache=True, nogil=True)
@@ -136,10 +144,11 @@ def issue(st, mach, ops, acc, bases, win, s, p, time):
         warp.last_issue, part.issue_free, part.last_slot = time, dispatched + 1, w
         warp.stall_end = dispatched + max(row.stall, 1)
         warp.not_selected, warp.dispatch = 0, 0
-        if row.flags & TAKEN:
+        distance = next_row(warp, row)
+        if row.flags & TAKEN or distance != 1:
             warp.branch_end = time + mach.taken_branch
         if row.kind != EXIT or not row.flags & ACTIVE:
-            warp.op += 1
+            warp.op += distance
             warp.ready = ready_time(warp, ops[warp.op])
         else:
             leave(part, w)
@@ -167,9 +176,13 @@ def complete(sm, part, warp, ops, done):
         return 0
     if done.asynchronous:
         copy_arrived(warp, done.token, passed)
+    elif done.token == FENCE_TOKEN:
+        warp.membar_end = passed
     elif done.token != NO_BOARD:
         warp.pending[done.token] -= 1
         warp.scoreboard[done.token] = max(warp.scoreboard[done.token], passed)
+    if done.flag >= 0:
+        warp.flag, warp.polls = done.flag, 1
     if warp.ready >= NEVER:
         row = ops[warp.op]
         warp.ready = ready_time(warp, row)

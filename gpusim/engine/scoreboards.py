@@ -6,9 +6,10 @@ from __future__ import annotations
 from numba import njit
 
 from gpusim.arch.instructions import Kind
+from gpusim.engine.image import BLOCKS
 from gpusim.engine.state import BOARDS, GROUPS, NEVER
 
-__all__ = ["boards_release", "close_group", "copy_arrived", "groups_release", "ready_time", "retire_groups"]
+__all__ = ["barrier_release", "boards_release", "close_group", "copy_arrived", "groups_release", "ready_time", "retire_groups"]
 
 DEPBAR = int(Kind.depbar)
 
@@ -51,12 +52,17 @@ def boards_release(warp, row):
 
 
 @njit(cache=True, nogil=True)
+def barrier_release(warp, row):
+    """Cycle at which the CTA barrier that the warp has arrived at lets ``row`` issue; beyond NEVER while it is shut."""
+    return warp.barrier_end if row.flags & BLOCKS else 0
+
+
+@njit(cache=True, nogil=True)
 def ready_time(warp, row):
     """First cycle in which the control fields let the warp issue ``row``; NEVER while memory or a barrier decides."""
-    if warp.barrier_end >= NEVER:
-        return NEVER
     long_release, short_release = boards_release(warp, row)
-    return max(max(warp.stall_end, warp.branch_end), max(warp.barrier_end, max(long_release, short_release)))
+    released = max(max(barrier_release(warp, row), warp.membar_end), max(long_release, short_release))
+    return min(NEVER, max(max(warp.stall_end, warp.branch_end), released))
 
 
 @njit(cache=True, nogil=True)

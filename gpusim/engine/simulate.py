@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from gpusim.engine.image import ProgramImage, image_of
 from gpusim.engine.machine import POLICIES, Machine, machine_of, machine_record
 from gpusim.engine.memory import MEMORY_COUNTERS, MemoryState, new_memory, warm_lines
 from gpusim.engine.result import SimulationResult
+from gpusim.engine.sequence import simulate_in_turn
 from gpusim.engine.state import COUNTERS, SmState, new_state, new_window
 from gpusim.errors import UserError, did_you_mean
 from gpusim.program import Program
@@ -23,6 +25,8 @@ from gpusim.program import Program
 __all__ = ["RecordWindow", "simulate"]
 
 EVENT_CAPACITY = 2_000_000
+GROUP_SMS = 16
+"""SMs that one compiled call advances; changes no result."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,9 @@ class RecordWindow:
     sm: int
     start_cycle: int
     end_cycle: int
+
+    def moved(self, cycles: int) -> RecordWindow:
+        return RecordWindow(self.sm, self.start_cycle + cycles, self.end_cycle + cycles)
 
 
 def simulate(
@@ -46,8 +53,10 @@ def simulate(
     policy: str | None = None,
     record: RecordWindow | None = None,
     progress: Callable[[float], None] | None = None,
+    flush: bool = False,
+    memory: MemoryState | None = None,
 ) -> SimulationResult:
-    """Simulate a launch.
+    """Simulate a launch, or the launches of a sequence one after the other.
 
     Args:
         fidelity: "full" simulates every SM. "sampled" is not there yet and is refused.
@@ -57,22 +66,27 @@ def simulate(
         workers: threads that advance groups of SMs; changes no result.
         policy: warp scheduler instead of the specification's.
         record: keep events of one SM for a timeline.
-        progress: called with the finished share of CTAs.
+        progress: called with the finished share of CTAs of a launch.
+        flush: empty L2 before each launch of a sequence, as a profiler does.
+        memory: what an earlier launch left behind, instead of ``l2``.
 
     Raises:
         UserError: a launch the GPU refuses, an unknown option value.
         SimulatedFailure: deadlock.
     """
     _check(spec, fidelity, l2, window_cycles, policy)
+    if program.sequence:
+        again = partial(simulate, spec=spec, fidelity=fidelity, l2=l2, launch_overhead=launch_overhead,
+                        window_cycles=window_cycles, workers=workers, policy=policy, progress=progress)
+        return simulate_in_turn(program, _memory(program, spec, l2), lambda launch, left, start: again(
+            launch, record=record and record.moved(-start), memory=left), flush=flush)
     blocks_per_sm = _blocks_per_sm(program, spec)
     began = time.perf_counter()
     machine, image = machine_of(spec, policy=policy), image_of(program, spec)
     state = new_state(machine.num_sms, machine.max_warps, blocks_per_sm)
     if record is not None:
         state.sms[record.sm]["record_start"], state.sms[record.sm]["record_end"] = record.start_cycle, record.end_cycle
-    memory = new_memory(machine, _gpc_of(spec))
-    if l2 == "warm":
-        _warm(memory, machine, program)
+    memory = _memory(program, spec, l2) if memory is None else memory
     start = spec.launch.start_cycles if launch_overhead else 0
     window = window_cycles or machine.lookahead
     blocks = _blocks(program, image, state, machine, spec, blocks_per_sm)
@@ -114,7 +128,9 @@ def _blocks_per_sm(program: Program, spec: GpuSpec) -> int:
 
 
 def _gpc_of(spec: GpuSpec) -> np.ndarray:
-    return np.repeat(np.arange(len(spec.noc.gpc_sms)), spec.noc.gpc_sms)
+    """GPC of every SM; SMs are numbered in the order in which CTAs fill them."""
+    gpcs, sms = np.array(spec.noc.gpc_runs).T
+    return np.repeat(gpcs, sms)
 
 
 def _blocks(
@@ -128,9 +144,9 @@ def _blocks(
 def _groups(
     spec: GpuSpec, image: ProgramImage, window: int, blocks_per_sm: int, record: RecordWindow | None
 ) -> list[Group]:
-    ends = np.cumsum(spec.noc.gpc_sms)
     groups = []
-    for first, last in zip(np.append(0, ends[:-1]).tolist(), ends.tolist(), strict=True):
+    for first in range(0, spec.sm.count, GROUP_SMS):
+        last = min(first + GROUP_SMS, spec.sm.count)
         events = EVENT_CAPACITY if record is not None and first <= record.sm < last else 0
         groups.append(Group(first, last, new_window(
             image.num_statics, request_capacity(last - first, window), (last - first) * blocks_per_sm, events)))
@@ -139,14 +155,23 @@ def _groups(
 
 def _elapsed(spec: GpuSpec, blocks: BlockScheduler, start: int, end: int) -> int:
     """Cycles up to ``end`` as the profiler counts them: those of the GPC with the fastest clock."""
-    gpcs = np.unique(_gpc_of(spec)[blocks.placed_on[blocks.placed_on >= 0]])
-    slowdown = spec.launch.lone_gpc_pct if len(gpcs) == 1 else 0
+    busy = len(np.unique(blocks.placed_on[blocks.placed_on >= 0]))
+    slowdown = spec.launch.few_sms_pct if busy <= spec.launch.few_sms else 0
     return start + round((end - start) * (1 + slowdown / 100))
+
+
+def _memory(program: Program, spec: GpuSpec, l2: str) -> MemoryState:
+    """A cold L2, or one that holds the inputs."""
+    machine = machine_of(spec)
+    memory = new_memory(machine, _gpc_of(spec))
+    if l2 == "warm":
+        _warm(memory, machine, program)
+    return memory
 
 
 def _warm(memory: MemoryState, machine: Machine, program: Program) -> None:
     for tensor in program.tensors:
-        if not tensor.is_output:
+        if not (tensor.is_output or tensor.is_scratch):
             warm_lines(memory, machine_record(machine), tensor.base_address >> 7, (tensor.size_bytes + 127) >> 7)
     memory.total["counters"] = 0
 
@@ -167,7 +192,7 @@ def _compile(host: Host) -> float:
     advance_group(host.state, host.machine_record, host.image.ops, host.image.accesses, host.image.cta_bases,
                   host.groups[0].window, 0, 0, nothing, first, 0)
     none, order = np.zeros(0, REQUEST_RECORD), np.zeros(0, np.int64)
-    serve(host.memory, host.machine_record, none, order, host.image.requests, nothing)
+    serve(host.memory, host.machine_record, none, order, host.image.requests, host.image.flags, nothing)
     return time.perf_counter()
 
 

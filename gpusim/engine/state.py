@@ -10,8 +10,9 @@ import numpy as np
 from gpusim.arch.instructions import Pipe
 from gpusim.engine.result import EVENT, WARP_STATES
 
-__all__ = ["BOARDS", "COMPLETION", "COUNTERS", "CTA_SLOT", "GROUPS", "HOLDS", "NEVER", "PART_WARPS", "QUEUE_ENTRIES",
-           "REQUEST_RECORD", "SM", "STATIC", "SUB_PARTITION", "WARP", "SmState", "Window", "new_state", "new_window"]
+__all__ = ["BOARDS", "COMPLETION", "COUNTERS", "CTA_SLOT", "FENCE_TOKEN", "GROUPS", "HOLDS", "NEVER", "PART_WARPS",
+           "QUEUE_ENTRIES", "REQUEST_RECORD", "SM", "STATIC", "SUB_PARTITION", "WARP", "SmState", "Window", "new_state",
+           "new_window"]
 
 NEVER = np.iinfo(np.int64).max // 4
 BOARDS = 6  # scoreboard barriers of a warp, as the SASS encoding has them
@@ -48,6 +49,9 @@ WARP = np.dtype([
     ("start", "<i8"),
     ("data_free", "<i8"),  # the previous shared access has left the data stage
     ("drain", "<i8"),  # the last store has left
+    ("membar_end", "<i8"),  # end of a MEMBAR, NEVER while it waits for the memory
+    ("flag", "<i8"),  # 1 + FLAG_OP that the CTA's last poll found missing, 0: it was there
+    ("polls", "<i8"),  # 1: this warp polls for its CTA
     ("cta", "<i8"),  # launch-order number
     ("cta_slot", "<i8"),
     ("warp", "<i8"),  # number in the CTA
@@ -75,11 +79,11 @@ SUB_PARTITION = np.dtype([
     ("queue", "<i8", (QUEUE_ENTRIES,)),  # departures, a ring; the head is the oldest
 ], align=True)
 CTA_SLOT = np.dtype([
-    ("cta", "<i8"), ("warps", "<i8"), ("end", "<i8"), ("arrived", "<i8", (NAMED_BARRIERS,)),
+    ("cta", "<i8"), ("warps", "<i8"), ("end", "<i8"), ("flag", "<i8"), ("arrived", "<i8", (NAMED_BARRIERS,)),
 ], align=True)
 SM = np.dtype([
     ("data_stage", "<i8"), ("gap_start", "<i8"), ("gap_end", "<i8"),  # busy until, but for the last gap
-    ("tag_stage", "<i8"), ("barrier_unit", "<i8"), ("sequence", "<i8"), ("warp_cycles", "<i8"),
+    ("tag_stage", "<i8"), ("write_port", "<i8"), ("barrier_unit", "<i8"), ("sequence", "<i8"), ("warp_cycles", "<i8"),
     ("lsu_head", "<i8"), ("lsu", "<i8", (QUEUE_ENTRIES,)),  # when its entries come free, a ring
     ("record_start", "<i8"), ("record_end", "<i8"),  # cycles whose events are kept; empty unless the user asked
     ("states", "<i8", (len(WARP_STATES),)), ("counters", "<f8", (len(COUNTERS),)),
@@ -91,14 +95,17 @@ REQUEST_RECORD = np.dtype([
     ("time", "<i8"), ("base", "<i8"), ("op", "<i8"), ("age", "<i8"), ("sm", "<i4"), ("sequence", "<i4"),
     ("first", "<i4"), ("count", "<i4"), ("data_cycles", "<i4"), ("slot", "<i2"), ("token", "<i2"), ("is_write", "<i4"),
     ("asynchronous", "<i4"), ("fill", "<i8"),
+    ("cta", "<i4"), ("flag", "<i4"),
 ], align=True)
 """One global access of one warp on its way to L2. token: cp.async group or scoreboard barrier;
-age: which warp asked, for a slot may have another one when the answer comes; fill: sectors that a miss brings along."""
+age: which warp asked, for a slot may have another one when the answer comes; fill: sectors that a miss brings along;
+flag: row of FLAG_OP or -1. A request with the token FENCE asks when the SM's writes have been performed."""
+FENCE_TOKEN = 8
 COMPLETION = np.dtype([
     ("time", "<i8"), ("op", "<i8"), ("issued", "<i8"), ("age", "<i8"), ("sm", "<i4"), ("data_cycles", "<i4"),
-    ("slot", "<i2"), ("token", "<i2"), ("asynchronous", "<i4"),
+    ("slot", "<i2"), ("token", "<i2"), ("asynchronous", "<i4"), ("flag", "<i4"),
 ], align=True)
-"""All data of one access have arrived at the SM."""
+"""All data of one access have arrived at the SM. flag: of a poll, what WARP.flag becomes; -1: no poll."""
 
 
 class SmState(NamedTuple):

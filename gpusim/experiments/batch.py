@@ -1,27 +1,42 @@
 """Models many independent runs on several processes: jobs in, summaries out as they finish.
-Leaves out which jobs there are (gpusim.experiments.compare, gpusim.experiments.validate)."""
+Leaves out which jobs there are (compare, sweep, validate), and other machines (gpusim.experiments.cluster)."""
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
 
 from joblib import Parallel, delayed
 
 from gpusim.errors import GpusimError, UserError
 from gpusim.experiments.config import load_plan
+from gpusim.experiments.digest import digest
 from gpusim.experiments.run import simulate_plan
 from gpusim.report.summary import Summary
 
-__all__ = ["Job", "JobResult", "run_jobs"]
+__all__ = ["Job", "JobResult", "Status", "run_job", "run_jobs"]
+
+Status = Literal["done", "refused", "failed", "crashed"]
+"""refused: the configuration, by a rule; failed: the simulated thing; crashed: anything else, worth another try."""
+
+_FRUITLESS_ROUNDS = 3
+"""Pools of workers that may die one after the other without finishing a single job."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """A run or program and the settings on top of it, as ``gpusim run`` would take them."""
+    """A run or program and the settings on top of it, as ``gpusim run`` would take them.
+
+    With a ``digest`` the job runs only where it is computed from exactly that (gpusim.experiments.digest).
+    """
 
     target: str
     settings: tuple[str, ...] = ()
+    digest: str = ""
 
 
 @dataclass(frozen=True)
@@ -31,20 +46,57 @@ class JobResult:
     index: int
     summary: Summary | None
     failure: str = ""
-    refused: bool = False  # the configuration was refused, nothing was simulated
+    status: Status = "done"
+
+
+class _PlanChanged(Exception):
+    """A worker would compute something else than what was asked for."""
 
 
 def run_jobs(jobs: Sequence[Job], *, processes: int = 1) -> Iterator[JobResult]:
-    """Simulate every job, without events; results come in the order in which they finish."""
-    tasks = (delayed(_run)(index, job) for index, job in enumerate(jobs))
-    yield from Parallel(n_jobs=processes, return_as="generator_unordered")(tasks)
+    """Simulate every job, without events; results come in the order in which they finish.
+
+    A worker that dies takes no result with it: unfinished jobs run again on new workers, and only jobs during which
+    one pool after the other dies are given up.
+    """
+    left, fruitless = list(range(len(jobs))), 0
+    while left and fruitless < _FRUITLESS_ROUNDS:
+        before = len(left)
+        tasks = [delayed(run_job)(index, jobs[index]) for index in left]
+        try:
+            for result in Parallel(n_jobs=processes, return_as="generator_unordered")(tasks):
+                left.remove(result.index)
+                yield result
+        except BrokenProcessPool:
+            fruitless = fruitless + 1 if len(left) == before else 0
+            left = left[processes:] + left[:processes]  # those that ran when it broke go last
+    for index in left:
+        yield JobResult(index, None, "its worker process was killed, or ran out of memory", "crashed")
 
 
-def _run(index: int, job: Job) -> JobResult:
+def run_job(index: int, job: Job) -> JobResult:
+    """Simulate one job, in whatever process this is; an exception becomes the job's failure."""
     try:
+        _check_digest(job)
         plan = load_plan(job.target, job.settings)
         return JobResult(index, simulate_plan(plan, record=False).summary)
+    except _PlanChanged as error:
+        return JobResult(index, None, str(error), "crashed")
     except UserError as error:
-        return JobResult(index, None, str(error), refused=True)
+        return JobResult(index, None, str(error), "refused")
     except GpusimError as error:
-        return JobResult(index, None, str(error))
+        return JobResult(index, None, str(error), "failed")
+    except Exception as error:
+        return JobResult(index, None, _sentence(error), "crashed")
+
+
+def _check_digest(job: Job) -> None:
+    if job.digest and digest(job.target, job.settings) != job.digest:
+        raise _PlanChanged("gpusim, the kernel or a configuration is another here than when this was planned")
+
+
+def _sentence(error: Exception) -> str:
+    """``kernel.py:12: ZeroDivisionError: division by zero``."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}: " if frames else ""
+    return f"{place}{type(error).__name__}: {error}"

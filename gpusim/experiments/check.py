@@ -60,12 +60,13 @@ def small(problem: dict[str, int]) -> list[str]:
 
 def _function(plan: Plan, program: Program, seed: int) -> Iterator[Verdict]:
     inputs = random_inputs(program, seed=seed)
-    report = check_program(program, inputs, plan.program.reference)
+    report = check_program(program, inputs, plan.program.expected(program, inputs))
     for output in report.outputs:
         yield Verdict(f"{output.name} equals NumPy", _verdict(not output.wrong), _answer(output))
         once = output.unwritten == output.rewritten == 0
         detail = f"{output.unwritten:,} elements never, {output.rewritten:,} repeatedly"
-        yield Verdict(f"{output.name} written once", _verdict(once), "every element" if once else detail)
+        turns = f", {output.times} times in turn" if output.times > 1 else ""
+        yield Verdict(f"{output.name} written once", _verdict(once), f"every element{turns}" if once else detail)
     races = [hazard.sentence for hazard in report.hazards]
     yield Verdict("shared memory without races", _verdict(not races), _first_of(races) or "no hazards")
 

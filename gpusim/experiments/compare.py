@@ -19,7 +19,7 @@ __all__ = ["COLUMNS", "Comparison", "Variant", "compare", "headline", "parse_ove
 
 COLUMNS = (
     "bank_conflicts", "wavefronts", "cycles", "tflops", "shared_bytes", "registers", "blocks_per_sm",
-    "achieved_occupancy_pct", "limiter", "dominant_stall",
+    "achieved_occupancy_pct", "limiter", "l2_hit_pct", "dram_bytes_read", "dominant_stall",
 )
 
 
@@ -145,6 +145,7 @@ def headline(summary: Summary) -> dict[str, object]:
     numbers = (
         sum(conflicts), sum(wavefronts), summary["cycles"], round(summary["tflops"], 2), occupancy["shared_bytes"],
         occupancy["registers_per_thread"], summary["blocks_per_sm"], round(summary["achieved_occupancy_pct"], 2),
-        occupancy["limiter"], summary["dominant_stall"],
+        occupancy["limiter"], round(summary["l2_hit_pct"] or 0.0, 2), summary["dram_bytes_read"],
+        summary["dominant_stall"],
     )
     return dict(zip(COLUMNS, numbers, strict=True))

@@ -16,7 +16,7 @@ from gpusim.dsl import ProgramFile, load_program, program_names
 from gpusim.errors import UserError, did_you_mean
 from gpusim.validation import ConfigError, Document, read_yaml, validate_document
 
-__all__ = ["Plan", "RunConfig", "TimelineWindow", "list_configs", "load_plan", "to_yaml"]
+__all__ = ["Plan", "RunConfig", "TimelineWindow", "list_configs", "load_plan", "plan_of", "to_yaml"]
 
 _DIRECTORY = "configs/runs"
 
@@ -48,6 +48,7 @@ class RunConfig(_Section):
     )
     fidelity: Literal["full", "sampled"] = Field(default="full", description="Every SM, or a few, extrapolated.")
     l2: Literal["cold", "warm"] = Field(default="cold", description="State of the L2 when the kernel starts.")
+    flush: bool = Field(default=False, description="Empty the L2 before every launch of a program, as profilers do.")
     launch_overhead: bool = Field(default=True, description="Count the cycles of launching and draining the grid.")
     issue_policy: Literal["gto", "lrr", "oldest", "youngest"] | None = Field(
         default=None, description="Which ready warp issues; default: what the GPU's file says."
@@ -89,6 +90,15 @@ def load_plan(name_or_path: str, settings: Iterable[str] = ()) -> Plan:
     document = _find(name_or_path)
     settings = list(settings)
     program = load_program(_program_name(document, settings))
+    return _plan(Path(name_or_path).stem, document, program, settings)
+
+
+def plan_of(program: ProgramFile, settings: Iterable[str] = ()) -> Plan:
+    """A program that is loaded already, with its defaults. Raises as load_plan does."""
+    return _plan(program.name, Document(program.name, {"program": program.name}), program, list(settings))
+
+
+def _plan(name: str, document: Document, program: ProgramFile, settings: list[str]) -> Plan:
     document = document.with_settings([_qualify(setting, program) for setting in settings])
     config = validate_document(document, RunConfig)
     unknown = [
@@ -97,7 +107,7 @@ def load_plan(name_or_path: str, settings: Iterable[str] = ()) -> Plan:
     ]
     if unknown:
         raise ConfigError(unknown)
-    return Plan(Path(name_or_path).stem, config, program)
+    return Plan(name, config, program)
 
 
 def to_yaml(config: BaseModel) -> str:

@@ -74,9 +74,38 @@ def _warps(row: Row, axis: str) -> int:
     return tile // warp
 
 
+def _split_k(row: Row) -> dict[str, object]:
+    return {**_staged(_tensor_op)(row), "slices": _slices(row)}
+
+
+def _split_k_parallel(row: Row) -> dict[str, object]:
+    """Along n first, as CUTLASS's swizzle for it has it, unless a row asks for bands."""
+    return {**_split_k(row), "raster": "m" if int(row["raster_log"]) else "n"}
+
+
+def _stream_k(row: Row) -> dict[str, object]:
+    parameters = {**_staged(_tensor_op)(row), "split_factor": _slices(row)}
+    return {name: value for name, value in parameters.items() if name != "raster_log"}
+
+
+def _slices(row: Row) -> int:
+    return max(1, int(row["split_k"]))
+
+
 _CUTLASS = {"smem_swizzle": "cutlass", "epilogue": "cutlass", "split_k": 1, "cluster_m": 1, "cluster_n": 1}
 _FFMA = {**_CUTLASS, **dict.fromkeys(("a_dtype", "b_dtype", "acc_dtype", "out_dtype"), "f32"), "inst_m": 1, "inst_n": 1,
          "inst_k": 1}
+
+_SPLIT = {name: needed for name, needed in _CUTLASS.items() if name != "split_k"}
+_SPLIT_FAMILIES = {
+    "splitkserial": ("gemm_splitk_serial", _split_k), "splitkparallel": ("gemm_splitk_parallel", _split_k_parallel),
+    "streamk": ("gemm_streamk", _stream_k),
+}
+_PIPELINES: dict[str, dict[str, object]] = {
+    "multistage": {}, "multistageslicedk": {}, "pipelined": {"stages": 2}, "simt": {"inst_k": 1},
+    "simtmultistage": {"inst_k": 1}, "simtpipelined": {"inst_k": 1, "stages": 2},
+}
+"""What cuts k, by the end of a family's name, and the main loops in front of it; underscores do not count."""
 
 _FAMILIES: dict[tuple[str, str], _Family] = {
     ("hand", "multistage"): _Family(
@@ -97,9 +126,19 @@ _FAMILIES: dict[tuple[str, str], _Family] = {
 """By source and family; a new program that is a kernel of kernels.csv adds its row here."""
 
 
+def _family_of(row: Row) -> _Family | None:
+    source, family = str(row["source"]), str(row["family"])
+    plain = family.replace("_", "")
+    for ending, (program, parameters) in _SPLIT_FAMILIES.items():
+        pipeline = plain.removesuffix(ending)
+        if source == "cutlass" and pipeline != plain and (pipeline in _PIPELINES or not pipeline):
+            return _Family(program, {**_SPLIT, **_PIPELINES.get(pipeline, {})}, parameters)
+    return _FAMILIES.get((source, family))
+
+
 def job_for_row(row: Row, *, gpu: str, fidelity: str) -> Job:
     """The job that simulates a row, with a cold L2 and nothing recorded. Raises Unbuilt with the reason."""
-    family = _FAMILIES.get((str(row["source"]), str(row["family"])))
+    family = _family_of(row)
     if family is None:
         raise Unbuilt(f"no program for family '{row['family']}' of source '{row['source']}'")
     for column, needed in family.needs.items():
@@ -107,5 +146,6 @@ def job_for_row(row: Row, *, gpu: str, fidelity: str) -> Job:
             raise Unbuilt(f"{family.program} has {column} {needed} only", got=row[column])
     settings = [f"problem.{size}={int(row[size])}" for size in ("M", "N", "K")]
     settings += [f"parameters.{key}={value}" for key, value in family.parameters(row).items()]
-    settings += [f"gpu={gpu}", f"fidelity={fidelity}", "l2=cold", "launch_overhead=true", "timeline.cycles=0"]
+    settings += [f"gpu={gpu}", f"fidelity={fidelity}", "l2=cold", "flush=true", "launch_overhead=true",
+                 "timeline.cycles=0"]
     return Job(family.program, tuple(settings))

@@ -18,7 +18,7 @@ from gpusim.program import Program
 from gpusim.report.run_directory import RunRecord, write_run_directory
 from gpusim.report.summary import Summary, summarise
 
-__all__ = ["Outcome", "Progress", "record_plan", "run_plan", "simulate_plan", "write_run"]
+__all__ = ["Outcome", "Progress", "record_plan", "run_plan", "simulate_plan", "simulate_program", "write_run"]
 
 Progress = Callable[[float], None]
 
@@ -45,13 +45,22 @@ def simulate_plan(plan: Plan, *, record: bool = True, workers: int = 1, progress
     """Record, simulate and summarise. ``record``: keep the events of the configuration's timeline window."""
     spec = load_gpu(plan.config.gpu)
     program = record_plan(plan, spec)
-    window = _first_window(plan.config, program, spec) if record else None
-    result = _simulate(plan.config, program, spec, window, workers, progress)
-    if window and plan.config.timeline.start_cycle == "auto" and not shows_main_loop(program, result):
-        window = _measured_window(plan.config, program, result)
-        result = _simulate(plan.config, program, spec, window, workers, progress)
+    result = simulate_program(plan.config, program, spec, record=record, workers=workers, progress=progress)
     summary = {**summarise(plan.name, program, result, spec), "problem": plan.problem}
     return Outcome(plan, program, spec, result, summary)
+
+
+def simulate_program(
+    config: RunConfig, program: Program, spec: GpuSpec, *, record: bool = True, workers: int = 1,
+    progress: Progress | None = None,
+) -> SimulationResult:
+    """Simulate a recorded program as the configuration says; where it leaves the window open, the main loop's."""
+    window = _first_window(config, program, spec) if record else None
+    result = _simulate(config, program, spec, window, workers, progress)
+    if window and config.timeline.start_cycle == "auto" and not shows_main_loop(program, result):
+        window = _measured_window(config, program, result)
+        result = _simulate(config, program, spec, window, workers, progress)
+    return result
 
 
 def run_plan(plan: Plan, *, workers: int = 1, progress: Progress | None = None) -> tuple[Outcome, Path]:
@@ -76,7 +85,7 @@ def _simulate(
 ) -> SimulationResult:
     return simulate(
         program, spec, fidelity=config.fidelity, l2=config.l2, launch_overhead=config.launch_overhead,
-        workers=workers, policy=config.issue_policy, record=window, progress=progress,
+        workers=workers, policy=config.issue_policy, record=window, progress=progress, flush=config.flush,
     )
 
 

@@ -1,170 +1,111 @@
-"""Models a sweep: all points of a grid simulated on several processes, each kept by what it was computed from.
-Leaves out the grid itself (gpusim.experiments.sweep_config) and terminals (gpusim.cli)."""
+"""Models a sweep: all its points simulated on several processes or machines, each kept by what it was computed from.
+Leaves out which points there are (gpusim.experiments.sweep_config), tables and figures (sweep_result), terminals."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
-import pandas as pd
-
-import gpusim
-from gpusim.arch import load_gpu
-from gpusim.errors import SimulatedFailure, UserError
-from gpusim.experiments.batch import Job, run_jobs
-from gpusim.experiments.compare import COLUMNS, headline
-from gpusim.experiments.config import load_plan, to_yaml
+from gpusim.errors import UserError
+from gpusim.experiments.batch import Job, JobResult, run_jobs
+from gpusim.experiments.digest import digest
 from gpusim.experiments.sweep_config import Point, SweepConfig
-from gpusim.report.summary import Summary
+from gpusim.experiments.sweep_result import PointResult, SweepResult
+from gpusim.files import write_whole
+from gpusim.validation import ConfigError
 
-__all__ = ["SweepResult", "point_digest", "run_sweep"]
+__all__ = ["Backend", "run_sweep", "sweep_directory"]
 
-Progress = Callable[[float], None]
-_WITHOUT_EFFECT = ("output", "timeline")
-"""Keys of a run that do not change its summary."""
-
-
-@dataclass(frozen=True)
-class SweepResult:
-    """All points in the order of the grid: their summaries, or why there is none. ``reused``: not simulated again."""
-
-    name: str
-    directory: Path
-    points: tuple[Point, ...]
-    summaries: tuple[Summary | None, ...]
-    failures: tuple[str, ...]
-    reused: int
-
-    def headlines(self) -> pd.DataFrame:
-        """One row per point with the columns of ``gpusim compare``."""
-        empty = dict.fromkeys(COLUMNS)
-        return self._frame([headline(summary) if summary else empty for summary in self.summaries])
-
-    def table(self) -> pd.DataFrame:
-        """One row per point with every number of its summary."""
-        return self._frame([_scalars(summary or {}) for summary in self.summaries]).infer_objects()
-
-    def _frame(self, rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
-        keyed = [{key: _cell(value) for key, value in point.values.items()} for point in self.points]
-        reasons = [{"not_simulated": failure or None} for failure in self.failures]
-        if not any(self.failures):
-            reasons = [{} for _ in reasons]
-        return pd.DataFrame([k | row | r for k, row, r in zip(keyed, rows, reasons, strict=True)], dtype=object)
+Backend = Literal["local", "dask"]
+Progress = Callable[[int, int], None]
+"""Takes the number of points that are done, and of all."""
+_KEPT = ("done", "refused", "failed")
+"""What is decided by the digest; a crash may have been the host's."""
 
 
 def run_sweep(
-    name: str, config: SweepConfig, *, resume: bool = False, processes: int = 1, progress: Progress | None = None
+    name: str, config: SweepConfig, *, resume: bool = False, processes: int = 1, backend: Backend = "local",
+    scheduler: str | None = None, progress: Progress | None = None,
 ) -> SweepResult:
-    """Simulate every point and write ``<output>/sweep-<name>/results.csv`` and ``.parquet``.
+    """Simulate every point; what cannot be simulated keeps the reason, and the others go on.
 
-    A finished point is written at once to ``points/``, under a digest of all it was computed from; with ``resume`` such
-    points are read instead of simulated. Refused points keep the reason. Raises UserError where the first point has
-    unknown keys, SimulatedFailure when no point could be simulated.
+    A finished point is written at once to ``<output>/sweep-<name>/points/<digest>.json``; with ``resume`` such points
+    are read instead of simulated, except those that crashed. Tables and figures are written at the end, also by an
+    interrupted sweep. Raises UserError where no point has a valid configuration, or no cluster answers.
     """
-    points = config.points()
-    load_plan(points[0].job.target, points[0].job.settings)
-    directory = Path(config.output) / f"sweep-{name}"
-    (directory / "points").mkdir(parents=True, exist_ok=True)
-    files = [directory / "points" / f"{digest}.json" if (digest := point_digest(point.job)) else None
-             for point in points]
-    known = {i for i, file in enumerate(files) if resume and file and file.exists()}
-    failures = _simulate(points, files, known, processes, progress)
-    summaries = tuple(_read(file) if i not in failures else None for i, file in enumerate(files))
-    texts = tuple(failures.get(i, "") for i in range(len(points)))
-    result = SweepResult(name, directory, tuple(points), summaries, texts, len(known))
-    if not any(summaries):
-        raise SimulatedFailure("\n".join(dict.fromkeys(texts)))
-    _write(result)
-    return result
-
-
-def point_digest(job: Job) -> str:
-    """What a point is computed from, as 16 digits: configuration, kernel, GPU and gpusim's own code.
-
-    Empty where the configuration itself is refused.
-    """
+    points = config.combinations()
+    directory = sweep_directory(name, config)
+    numbers, results = _plan(points)
+    kept = {key: found for key in numbers if resume and (found := _read(directory, key))}
+    for key, record in kept.items():
+        results |= {i: PointResult.of(points[i], record, reused=True) for i in numbers[key]}
+    jobs = [Job(points[where[0]].job.target, points[where[0]].job.settings, key)
+            for key, where in numbers.items() if key not in kept]
+    if progress:
+        progress(len(results), len(points))
     try:
-        plan = load_plan(job.target, job.settings)
-        gpu = load_gpu(plan.config.gpu).model_dump_json()
-    except UserError:
-        return ""
-    same = {key: field.default for key, field in type(plan.config).model_fields.items() if key in _WITHOUT_EFFECT}
-    resolved = to_yaml(plan.resolved().model_copy(update=same))
-    kernel = Path(plan.program.kernel.file)
-    code = (_digest_of(kernel.parent, "*.py"), _digest_of(kernel.parent / "common", "**/*.py"), _own_digest())
-    return hashlib.sha256("\n".join((resolved, gpu, *code)).encode()).hexdigest()[:16]
+        with closing(_execute(jobs, processes, backend, scheduler)) as finished:
+            for result in finished:
+                key = jobs[result.index].digest
+                _write(directory, key, jobs[result.index], result)
+                results |= {i: PointResult.of(points[i], result) for i in numbers[key]}
+                if progress:
+                    progress(len(results), len(points))
+    finally:
+        swept = SweepResult(name, directory, tuple(results[i] for i in sorted(results)), config.pareto)
+        swept.write()
+    return swept
 
 
-@cache
-def _own_digest() -> str:
-    return _digest_of(Path(gpusim.__file__).parent, "**/*.py")
+def sweep_directory(name: str, config: SweepConfig) -> Path:
+    """Where a sweep of this name keeps its points and tables."""
+    return Path(config.output) / f"sweep-{name}"
 
 
-def _digest_of(directory: Path, pattern: str) -> str:
-    """Of names and contents of the files of a directory."""
-    digest = hashlib.sha256()
-    for path in sorted(directory.glob(pattern)):
-        digest.update(str(path.relative_to(directory)).encode() + path.read_bytes())
-    return digest.hexdigest()
+def _plan(points: Sequence[Point]) -> tuple[dict[str, list[int]], dict[int, PointResult]]:
+    """Numbers of the points by digest, and those whose configuration is refused."""
+    numbers: dict[str, list[int]] = {}
+    refused: dict[int, PointResult] = {}
+    for i, point in enumerate(points):
+        try:
+            numbers.setdefault(digest(point.job.target, point.job.settings), []).append(i)
+        except UserError as error:
+            refused[i] = PointResult.of(point, JobResult(i, None, str(error), "refused"))
+    if not numbers:
+        sentences = dict.fromkeys(line for result in refused.values() for line in result.failure.splitlines())
+        raise ConfigError([UserError(sentence) for sentence in sentences])
+    return numbers, refused
 
 
-def _simulate(
-    points: Sequence[Point], files: Sequence[Path | None], known: set[int], processes: int, progress: Progress | None
-) -> dict[int, str]:
-    """Simulate what is not known and write it; the value says why points have no summary."""
-    waiting = [i for i in range(len(points)) if i not in known]
-    failures: dict[int, str] = {}
-    for done, result in enumerate(run_jobs([points[i].job for i in waiting], processes=processes), start=1):
-        number = waiting[result.index]
-        file = files[number]
-        if result.summary is None or file is None:
-            failures[number] = result.failure
-        else:
-            _replace(file, json.dumps(result.summary, default=lambda value: value.item()))
-        if progress:
-            progress((len(known) + done) / len(points))
-    return failures
+def _execute(
+    jobs: Sequence[Job], processes: int, backend: Backend, scheduler: str | None
+) -> Generator[JobResult, None, None]:
+    if backend == "local":
+        yield from run_jobs(jobs, processes=processes)
+    elif jobs:
+        from gpusim.experiments.cluster import run_on_cluster
+
+        yield from run_on_cluster(jobs, scheduler, workers=processes)
 
 
-def _read(file: Path | None) -> Summary | None:
-    return json.loads(file.read_text(encoding="utf-8")) if file and file.exists() else None
+def _file(directory: Path, key: str) -> Path:
+    return directory / "points" / f"{key}.json"
 
 
-def _replace(file: Path, text: str) -> None:
-    """Write a whole file or nothing."""
-    part = file.with_suffix(".part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(file)
+def _write(directory: Path, key: str, job: Job, result: JobResult) -> None:
+    record = {"run": job.target, "settings": job.settings, "status": result.status, "failure": result.failure,
+              "summary": result.summary}
+    write_whole(_file(directory, key), json.dumps(record, default=lambda value: value.item()) + "\n")
 
 
-def _write(result: SweepResult) -> None:
-    table = result.table()
-    for name in result.points[0].values:
-        if table[name].dtype == object:
-            table[name] = table[name].map(str)
-    table.to_csv(result.directory / "results.csv", index=False)
-    table.to_parquet(result.directory / "results.parquet", index=False)
-
-
-def _scalars(summary: Summary) -> dict[str, Any]:
-    """Single numbers and words of a summary, those of its groups as ``group.name``."""
-    flat = dict(_flat(summary, ""))
-    return {key: value for key, value in flat.items() if isinstance(value, bool | int | float | str)}
-
-
-def _flat(group: dict[str, Any], prefix: str) -> Iterable[tuple[str, Any]]:
-    for key, value in group.items():
-        if isinstance(value, dict):
-            yield from _flat(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
-
-
-def _cell(value: Any) -> Any:
-    """A value of the grid as a table can hold it."""
-    return json.dumps(value) if isinstance(value, list | dict) else value
+def _read(directory: Path, key: str) -> JobResult | None:
+    """A point that need not be simulated again."""
+    file = _file(directory, key)
+    if not file.exists():
+        return None
+    record = json.loads(file.read_text(encoding="utf-8"))
+    found = JobResult(0, record["summary"], record["failure"], record["status"])
+    return found if found.status in _KEPT else None

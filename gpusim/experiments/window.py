@@ -8,10 +8,9 @@ import numpy as np
 from gpusim.arch import GpuSpec
 from gpusim.engine.result import SimulationResult
 from gpusim.program import Program
+from gpusim.report.timeline_iterations import MAIN_LOOP
 
-__all__ = ["guess_start", "measured_start", "shows_main_loop"]
-
-_MAIN_LOOP = "main_loop"
+__all__ = ["first_cta", "guess_start", "measured_start", "middle_start", "shows_main_loop"]
 
 
 def guess_start(program: Program, spec: GpuSpec, *, launch_overhead: bool) -> int:
@@ -35,14 +34,22 @@ def shows_main_loop(program: Program, result: SimulationResult) -> bool:
 
 def measured_start(program: Program, result: SimulationResult, *, sm: int, cycles: int) -> int:
     """The start of a window of ``cycles`` in the middle of the first CTA that ran on ``sm``."""
+    cta = first_cta(result, sm)
+    return 0 if cta is None else middle_start(result, cta, cycles)
+
+
+def first_cta(result: SimulationResult, sm: int) -> int | None:
+    """The CTA that started first on an SM; None where none ran."""
     ctas = np.flatnonzero((result.cta_sm == sm) & (result.cta_start >= 0))
-    if not len(ctas):
-        return 0
-    first = ctas[np.argmin(result.cta_start[ctas])]
-    middle = (int(result.cta_start[first]) + int(result.cta_end[first])) // 2
+    return int(ctas[np.argmin(result.cta_start[ctas])]) if len(ctas) else None
+
+
+def middle_start(result: SimulationResult, cta: int, cycles: int) -> int:
+    """The start of a window of ``cycles`` in the middle of a CTA's life."""
+    middle = (int(result.cta_start[cta]) + int(result.cta_end[cta])) // 2
     return max(middle - cycles // 2, 0)
 
 
 def _in_main_loop(program: Program) -> np.ndarray:
     """(P,) whether a static instruction belongs to the scope main_loop."""
-    return np.array([static.scope.split("/")[0] == _MAIN_LOOP for static in program.statics], bool)
+    return np.array([static.scope.split("/")[0] == MAIN_LOOP for static in program.statics], bool)

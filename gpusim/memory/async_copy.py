@@ -11,9 +11,11 @@ from gpusim.memory.l1_tags import tag_passes
 from gpusim.memory.operations import ASYNC_OPERATIONS, LANES, ROW_BYTES, check_addresses
 from gpusim.memory.shared import SharedCost, lane_bits, phase_ways
 
-__all__ = ["BYPASS_OPERATION", "async_cost", "async_width_bytes", "bypass_pieces"]
+__all__ = ["BYPASS_OPERATION", "async_cost", "async_width_bytes", "bypass_pieces", "bypass_tag_passes"]
 
 CHUNK_BYTES = 16
+ROW_CHUNKS = ROW_BYTES // CHUNK_BYTES
+PIECE_BITS = 20
 BYPASS_BYTES = 16
 BYPASS_OPERATION = "CPA16"
 """Copies of 16 bytes (cp.async.cg) bypass L1; 4 and 8 bytes (.ca) go through it."""
@@ -164,16 +166,18 @@ def _count_bypass(shared: np.ndarray, source: np.ndarray, mask: np.ndarray) -> n
     keys = np.empty(LANES, np.int64)
     for i in range(count):
         for lane in range(LANES):
-            keys[lane] = _bypass_key(shared[i], source[i], mask[i], lane)
+            line = source[i, lane] // ROW_CHUNKS
+            keys[lane] = (line << PIECE_BITS) + _bypass_piece(shared[i], source[i], mask[i], lane)
         wavefronts[i] = _distinct(keys, mask[i])
     return wavefronts
 
 
 def bypass_pieces(shared_addresses: np.ndarray, global_offsets: np.ndarray, lane_mask: np.ndarray) -> np.ndarray:
-    """Kind of piece that each lane of N 16-byte copies brings: (N, 32), 0 lower or 1 upper half of a sector, 2 whole.
+    """Number of the piece of its line that each lane of N 16-byte copies brings: (N, 32).
 
-    A line is asked for once per kind: ``l1tex__m_xbar2l1tex_read_sectors`` of a padded tile, whose odd rows split every
-    sector, is 1.5 times the sectors it needs (measured on the H200, 128x128x32 tiles padded by 16 bytes).
+    What one wavefront can write is one request, so a padded tile asks for the sectors that its odd rows split twice
+    (``l1tex__m_xbar2l1tex_read_sectors`` is 1.5 times the sectors it needs, ``lts__t_requests`` 2.6 per row of 128
+    bytes; both measured on the H200).
     """
     shared = np.ascontiguousarray(shared_addresses, dtype=np.int64).reshape(-1, LANES)
     offsets = np.ascontiguousarray(global_offsets, dtype=np.int64).reshape(-1, LANES)
@@ -181,13 +185,44 @@ def bypass_pieces(shared_addresses: np.ndarray, global_offsets: np.ndarray, lane
     return _pieces(shared // CHUNK_BYTES, offsets // CHUNK_BYTES, mask)
 
 
+def bypass_tag_passes(
+    shared_addresses: np.ndarray, global_offsets: np.ndarray, lane_mask: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Passes of the L1 tag stage that N 16-byte copies take: (N,) of whole lines, (N,) of all else.
+
+    Eight lanes at a time ask for their lines one by one, and a second time if a sector of theirs arrives in halves.
+    Measured on the H200 (launch.csv, rows): 8 and 16 cycles for 64-byte rows, in order and padded by 16 bytes; 17 for
+    32-byte rows; 3 and 5 for 128-byte rows.
+    """
+    shared = np.ascontiguousarray(shared_addresses, dtype=np.int64).reshape(-1, LANES)
+    offsets = np.ascontiguousarray(global_offsets, dtype=np.int64).reshape(-1, LANES)
+    mask = np.ascontiguousarray(lane_mask, dtype=np.uint32).reshape(-1)
+    return _tag_passes(shared // CHUNK_BYTES, offsets // CHUNK_BYTES, mask)
+
+
+@njit(cache=True)
+def _tag_passes(shared: np.ndarray, source: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    whole, other = np.zeros(shared.shape[0], np.int64), np.zeros(shared.shape[0], np.int64)
+    for i in range(shared.shape[0]):
+        for start in range(0, LANES, ROW_CHUNKS):
+            lanes = np.int64(mask[i]) & ((1 << start + ROW_CHUNKS) - (1 << start))
+            lines, halves = _distinct(source[i] // ROW_CHUNKS, lanes), False
+            for lane in range(start, start + ROW_CHUNKS):
+                halves |= (lanes >> lane) & 1 == 1 and _piece(shared[i], source[i], mask[i], lane) != 2
+            if lines == 1 and not halves and _distinct(source[i], lanes) == ROW_CHUNKS:
+                whole[i] += 1
+            else:
+                other[i] += lines * (2 if halves else 1)
+    return whole, other
+
+
 @njit(cache=True)
 def _pieces(shared: np.ndarray, source: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    kinds = np.zeros(shared.shape, np.int64)
+    pieces = np.zeros(shared.shape, np.int64)
     for i in range(shared.shape[0]):
         for lane in range(LANES):
-            kinds[i, lane] = _piece(shared[i], source[i], mask[i], lane)
-    return kinds
+            pieces[i, lane] = _bypass_piece(shared[i], source[i], mask[i], lane)
+    return pieces
 
 
 @njit(cache=True)
@@ -199,9 +234,7 @@ def _piece(shared: np.ndarray, source: np.ndarray, mask: int, lane: int) -> int:
 
 
 @njit(cache=True)
-def _bypass_key(shared: np.ndarray, source: np.ndarray, mask: int, lane: int) -> int:
-    """One number for (global line, shared row, kind of piece, exchange)."""
-    kind = _piece(shared, source, mask, lane)
-    chunks = ROW_BYTES // CHUNK_BYTES
+def _bypass_piece(shared: np.ndarray, source: np.ndarray, mask: int, lane: int) -> int:
+    """One number for (shared row, kind of piece, exchange)."""
     exchange = (source[lane] ^ shared[lane]) % 4
-    return ((source[lane] // chunks << 24) + shared[lane] // chunks) * 16 + kind * 4 + exchange
+    return (shared[lane] // ROW_CHUNKS * 4 + _piece(shared, source, mask, lane)) * 4 + exchange

@@ -10,12 +10,12 @@ from numba import njit
 
 from gpusim.memory.operations import LANES
 
-__all__ = ["LINE", "SectorStatistics", "WarpLines", "sectors_per_request", "warp_lines"]
+__all__ = ["LINE", "SectorStatistics", "WarpLines", "partial_sectors", "sectors_per_request", "warp_lines"]
 
 LINE_BYTES = 128
 SECTOR_BYTES = 32
 MAX_BYTES_PER_LANE = 255
-KINDS = 4  # more than there are kinds of pieces
+PIECES = 1 << 20  # more than there are numbers of pieces
 MAX_LINES = LANES * (2 + MAX_BYTES_PER_LANE // LINE_BYTES)
 
 LINE = np.dtype([("line_offset", "<i8"), ("sector_mask", "u1")])
@@ -57,20 +57,20 @@ def warp_lines(
         offsets: (N, 32) byte offsets; they need no alignment, so a lane may straddle sectors and lines.
         bytes_per_lane: 1..255; more than 16 are rows of a bulk copy.
         lane_mask: (N,) lanes that take part.
-        pieces: (N, 32) kind of piece each lane copies (`gpusim.memory.async_copy.bypass_pieces`); a line is asked for
-            once per kind. Default: one kind.
+        pieces: (N, 32) number of the piece each lane copies (`gpusim.memory.async_copy.bypass_pieces`); a line is asked
+            for once per piece. Default: one piece.
     """
     if not 1 <= bytes_per_lane <= MAX_BYTES_PER_LANE:
         raise ValueError(f"bytes_per_lane must be 1..{MAX_BYTES_PER_LANE}, got {bytes_per_lane}")
     offsets = np.ascontiguousarray(offsets, dtype=np.int64).reshape(-1, LANES)
     mask = np.ascontiguousarray(lane_mask, dtype=np.uint32).reshape(-1)
-    kinds = np.zeros(offsets.shape, np.int64) if pieces is None else np.ascontiguousarray(pieces, dtype=np.int64)
-    count = _count_lines(offsets, kinds, bytes_per_lane, mask)
+    numbers = np.zeros(offsets.shape, np.int64) if pieces is None else np.ascontiguousarray(pieces, dtype=np.int64)
+    count = _count_lines(offsets, numbers, bytes_per_lane, mask)
     first = np.zeros(len(count), np.int32)
     np.cumsum(count[:-1], out=first[1:])
     requests = np.zeros(int(count.sum()), LINE)
     requests["line_offset"], requests["sector_mask"] = _list_lines(
-        offsets, kinds, bytes_per_lane, mask, len(requests))
+        offsets, numbers, bytes_per_lane, mask, len(requests))
     return WarpLines(first, count, requests)
 
 
@@ -86,17 +86,31 @@ def sectors_per_request(lines: WarpLines, bytes_per_lane: int, lane_mask: np.nda
     return SectorStatistics(int((active > 0).sum()), int(sectors.sum()), int(ideal.sum()))
 
 
+def partial_sectors(offsets: np.ndarray, bytes_per_lane: int, lane_mask: np.ndarray) -> np.ndarray:
+    """Sectors of N warp accesses of which the active lanes touch some bytes, but not all 32: (N,).
+
+    Args:
+        offsets: (N, 32) byte offsets, multiples of ``bytes_per_lane``; no two active lanes at one place.
+        bytes_per_lane: 1, 2, 4, 8 or 16.
+        lane_mask: (N,) lanes that take part.
+    """
+    active = np.asarray(lane_mask, np.uint32)[:, None] >> np.arange(LANES, dtype=np.uint32) & 1 > 0
+    rows = np.broadcast_to(np.arange(len(offsets))[:, None], offsets.shape)[active]
+    places, lanes = np.unique(np.stack([rows, offsets[active] // SECTOR_BYTES]), axis=1, return_counts=True)
+    return np.bincount(places[0], lanes * bytes_per_lane < SECTOR_BYTES, len(offsets)).astype(np.int64)
+
+
 @njit(cache=True)
 def _lines_of_access(
-    offsets: np.ndarray, kinds: np.ndarray, width: int, mask: int, lines: np.ndarray, sectors: np.ndarray
+    offsets: np.ndarray, pieces: np.ndarray, width: int, mask: int, lines: np.ndarray, sectors: np.ndarray
 ) -> int:
-    # A key is line * KINDS + kind of piece.
+    # A key is line * PIECES + piece.
     used = 0
     for lane in range(LANES):
         if (mask >> lane) & 1:
             last = (offsets[lane] + width - 1) // SECTOR_BYTES
             for sector in range(offsets[lane] // SECTOR_BYTES, last + 1):
-                line = sector // (LINE_BYTES // SECTOR_BYTES) * KINDS + kinds[lane]
+                line = sector // (LINE_BYTES // SECTOR_BYTES) * PIECES + pieces[lane]
                 slot = 0
                 while slot < used and lines[slot] != line:
                     slot += 1
@@ -108,24 +122,24 @@ def _lines_of_access(
 
 
 @njit(cache=True)
-def _count_lines(offsets: np.ndarray, kinds: np.ndarray, width: int, mask: np.ndarray) -> np.ndarray:
+def _count_lines(offsets: np.ndarray, pieces: np.ndarray, width: int, mask: np.ndarray) -> np.ndarray:
     lines, sectors = np.empty(MAX_LINES, np.int64), np.empty(MAX_LINES, np.uint8)
     count = np.zeros(offsets.shape[0], np.int32)
     for i in range(offsets.shape[0]):
-        count[i] = _lines_of_access(offsets[i], kinds[i], width, mask[i], lines, sectors)
+        count[i] = _lines_of_access(offsets[i], pieces[i], width, mask[i], lines, sectors)
     return count
 
 
 @njit(cache=True)
 def _list_lines(
-    offsets: np.ndarray, kinds: np.ndarray, width: int, mask: np.ndarray, total: int
+    offsets: np.ndarray, pieces: np.ndarray, width: int, mask: np.ndarray, total: int
 ) -> tuple[np.ndarray, np.ndarray]:
     lines, sectors = np.empty(MAX_LINES, np.int64), np.empty(MAX_LINES, np.uint8)
     all_lines, all_sectors = np.empty(total, np.int64), np.empty(total, np.uint8)
     at = 0
     for i in range(offsets.shape[0]):
-        used = _lines_of_access(offsets[i], kinds[i], width, mask[i], lines, sectors)
+        used = _lines_of_access(offsets[i], pieces[i], width, mask[i], lines, sectors)
         for slot in range(used):
-            all_lines[at], all_sectors[at] = lines[slot] // KINDS * LINE_BYTES, sectors[slot]
+            all_lines[at], all_sectors[at] = lines[slot] // PIECES * LINE_BYTES, sectors[slot]
             at += 1
     return all_lines, all_sectors

@@ -2,6 +2,7 @@
 Leaves out the front ends that make it and the engine that times it."""
 
 from gpusim.program.access import REQUEST, AccessTable
+from gpusim.program.flags import FlagAction, FlagTable, FlagUse, flag_action
 from gpusim.program.ops import (
     MAX_SOURCES,
     NO_ACCESS,
@@ -12,8 +13,10 @@ from gpusim.program.ops import (
     empty_ops,
 )
 from gpusim.program.program import CtaClass, Launch, Program, RoleProgram, Static, TensorInfo
+from gpusim.program.sequence import join_programs, launches_of
 
 __all__ = [
     "MAX_SOURCES", "NO_ACCESS", "NO_BARRIER", "OP", "PREDICATE_BASE", "REQUEST", "UNIFORM_BASE",
-    "AccessTable", "CtaClass", "Launch", "Program", "RoleProgram", "Static", "TensorInfo", "empty_ops",
+    "AccessTable", "CtaClass", "FlagAction", "FlagTable", "FlagUse", "Launch", "Program", "RoleProgram", "Static",
+    "TensorInfo", "empty_ops", "flag_action", "join_programs", "launches_of",
 ]

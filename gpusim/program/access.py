@@ -23,7 +23,7 @@ class AccessTable:
     """
 
     operation: tuple[str, ...]  # (A,) named as in smem_patterns.csv: LDS32.. STS128 LDSM4 CPA16 LDG128 STG32
-    tensor: np.ndarray  # (A,) i1: row of Program.tensors the global side addresses, -1: none
+    tensor: np.ndarray  # (A,) i2: row of Program.tensors the global side addresses, -1: none
     bytes_per_lane: np.ndarray  # (A,) u1
     lane_mask: np.ndarray  # (A, W) u4: lanes that take part (predicated off or out of range: bit clear)
     zfill_mask: np.ndarray  # (A, W) u4: cp.async lanes that write zeros instead of reading global memory

@@ -55,7 +55,7 @@ def build_access_table(entries: Sequence[Access], num_warps: int | None = None) 
     first, count, requests = _global_side(entries, shared, offsets, lane_mask & ~zfill_mask)
     return AccessTable(
         operation=tuple(entry.operation for entry in entries),
-        tensor=np.array([entry.tensor for entry in entries], np.int8),
+        tensor=np.array([entry.tensor for entry in entries], np.int16),
         bytes_per_lane=np.array([entry.bytes_per_lane for entry in entries], np.uint8),
         lane_mask=lane_mask,
         zfill_mask=zfill_mask,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gpusim.program.access import AccessTable
+from gpusim.program.flags import FlagTable
 
 __all__ = ["CtaClass", "Launch", "Program", "RoleProgram", "Static", "TensorInfo"]
 
@@ -33,6 +34,8 @@ class TensorInfo:
     base_address: int  # byte address in the flat device memory, 256-byte aligned
     size_bytes: int
     is_output: bool = False
+    values: np.ndarray | None = None  # contents that addresses depend on (indices, sizes), known when it was recorded
+    is_scratch: bool = False  # neither input nor output: partial sums, flags; zero at the start
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,8 @@ class Program:
 
     ``cta_class[i]`` and ``cta_bases[i]`` belong to the i-th CTA in launch (rasterised) order; ``cta_index[i]`` is its
     blockIdx. ``cta_bases[i, t]`` is the byte address of tensor t's tile for that CTA, a multiple of 128: what is left
-    of a less aligned pointer stands in the accesses' lane offsets, so such CTAs form a class of their own.
+    of a less aligned pointer stands in the accesses' lane offsets, so such CTAs form a class of their own. Where CTAs
+    work on several tiles in turn, ``tensors`` has every tensor once per tile, equal but for the bases.
     """
 
     name: str
@@ -83,6 +87,8 @@ class Program:
     flops: float = 0.0  # useful floating-point operations of the whole launch
     parameters: dict[str, object] = field(default_factory=dict)  # as the user gave them, for reports
     notes: tuple[str, ...] = ()  # assumptions to be printed
+    flags: FlagTable = field(default_factory=FlagTable)  # by which its CTAs wait for each other
+    sequence: tuple[Program, ...] = ()  # its launches where it is several, one after the other; see join_programs
 
     @property
     def num_ctas(self) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from gpusim.files import write_whole
 from gpusim.report.figures import draw_accuracy
 from gpusim.report.html import format_number
 from gpusim.report.style import save_figure
@@ -35,7 +36,7 @@ def write_accuracy(path: Path, data: Mapping[str, Any], *, source: str, gpu: str
                               title=f"Cycles of {len(built)} kernels on {gpu}")
         figure = save_figure(drawn, path.with_suffix(""))[0].name
     head = _HEAD.format(source=source, gpu=gpu, fidelity=fidelity, report=path)
-    path.write_text(head + accuracy_markdown(data, figure), encoding="utf-8")
+    write_whole(path, head + accuracy_markdown(data, figure))
 
 
 def accuracy_markdown(data: Mapping[str, Any], figure: str | None) -> str:

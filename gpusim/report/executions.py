@@ -37,11 +37,15 @@ def role_of(program: Program, cta: int, warp: int) -> RoleProgram:
     return next(role for role in candidates if role.first_warp <= warp < role.first_warp + role.num_warps)
 
 
-def static_executions(program: Program) -> np.ndarray:
-    """(P,) warp instructions of the whole launch per static instruction."""
+def static_executions(program: Program, *, active_only: bool = False) -> np.ndarray:
+    """(P,) warp instructions of the whole launch per static instruction.
+
+    ``active_only`` leaves out those that are predicated off for the whole warp: they take an issue slot, but no pipe.
+    """
     total = np.zeros(len(program.statics), np.int64)
     for item in roles(program):
-        executed = np.bincount(item.role.ops["pc"], minlength=len(total))
+        ops = item.role.ops[item.role.ops["active"] != 0] if active_only else item.role.ops
+        executed = np.bincount(ops["pc"], minlength=len(total))
         total += executed * item.role.num_warps * item.num_ctas
     return total
 

@@ -1,58 +1,53 @@
-"""Models report.html: one file with tables, advice and figures inside, readable offline.
-Leaves out what the numbers mean; every metric brings its own sentence (gpusim.report.metrics)."""
+"""Models report.html: one file with bars, figures, tables and advice inside, readable offline and on paper.
+Leaves out what stands in each section (gpusim.report.html_sections) and what the numbers mean."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import Any
 
 import jinja2
 import pandas as pd
+from markupsafe import Markup, escape
 
-from gpusim.report.metrics import METRICS
+from gpusim.report.html_sections import sections
+from gpusim.report.metric import Run
 from gpusim.report.summary import Summary
-from gpusim.report.tables import column_title
 
-__all__ = ["Picture", "format_number", "render_report"]
-
-_HEADLINES = ("cycles", "time_us", "tflops", "mma_peak_pct", "tensor_peak_pct", "achieved_occupancy_pct",
-              "dominant_stall")
-_TABLES = {
-    "shared_memory": "Shared memory by access",
-    "global_memory": "Global memory by access",
-    "source_lines": "Source lines",
-    "instructions": "Instructions",
-}
+__all__ = ["Page", "format_number", "render_report"]
 
 
 @dataclass(frozen=True)
-class Picture:
-    """A figure to be put into the report."""
+class Page:
+    """What a report is made of. ``pictures``: SVG text by name, those of ``gpusim.report.pictures``."""
 
-    title: str
-    svg: str
+    run: Run
+    summary: Summary
+    tables: dict[str, pd.DataFrame]
+    pictures: dict[str, str]
+    config_text: str
 
 
-def render_report(summary: Summary, tables: dict[str, pd.DataFrame], pictures: list[Picture], config_text: str) -> str:
+def render_report(page: Page) -> str:
     """The whole HTML page."""
+    context = sections(page.run, page.summary, page.tables)
+    return _environment().get_template("report.html.j2").render(
+        summary=page.summary, pictures=page.pictures, config_text=page.config_text, **context)
+
+
+def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("gpusim.report", "templates"), autoescape=True, trim_blocks=True,
         lstrip_blocks=True, undefined=jinja2.StrictUndefined,
     )
     environment.filters["number"] = format_number
-    by_name = {metric.name: metric for metric in METRICS}
-    return environment.get_template("report.html.j2").render(
-        summary=summary, pictures=pictures, config_text=config_text,
-        headlines=[(by_name[name], summary[name]) for name in _HEADLINES if summary[name] is not None],
-        metrics=[(metric, summary[metric.name]) for metric in METRICS if summary[metric.name] is not None],
-        tables=[(title, _columns(tables[name]), tables[name].values.tolist()) for name, title in _TABLES.items()],
-    )
+    environment.filters["breakable"] = _breakable
+    return environment
 
 
-def _columns(table: pd.DataFrame) -> list[dict[str, Any]]:
-    numeric = [pd.api.types.is_numeric_dtype(kind) for kind in table.dtypes]
-    names = [column_title(column) for column in table.columns]
-    return [{"title": name, "numeric": is_number} for name, is_number in zip(names, numeric, strict=True)]
+def _breakable(name: str) -> Markup:
+    """A metric's name that may be broken into lines after its dots and underscores."""
+    return Markup(re.sub(r"(__|_|\.)", r"\1<wbr>", str(escape(name))))
 
 
 def format_number(value: object) -> str:

@@ -4,41 +4,18 @@ Leaves out tables by access or source line (gpusim.report.tables)."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from gpusim.arch import GpuSpec
 from gpusim.engine.result import WARP_STATES, SimulationResult
 from gpusim.program import Program
+from gpusim.report.metric import Metric, Run, Value, counter, seconds
+from gpusim.report.metrics_units import LAUNCH_METRICS, LIGHT_METRICS, SCHEDULER_METRICS
 from gpusim.report.peaks import mma_peak_flops_per_cycle, tensor_peak_flops_per_cycle
 from gpusim.report.states import ISSUED_STATE, STATES, ncu_state_name
 
 __all__ = ["METRICS", "Metric", "Run", "dominant_stall", "metric_values", "warp_states_per_issued"]
-
-Value = float | int | str | None
-
-
-@dataclass(frozen=True)
-class Run:
-    """What a metric may look at: the program, what the simulation said, and the GPU."""
-
-    program: Program
-    result: SimulationResult
-    spec: GpuSpec
-
-
-@dataclass(frozen=True)
-class Metric:
-    """One number: ``value(run)`` in ``unit``; ``ncu`` is empty where Nsight Compute has no such metric."""
-
-    name: str
-    title: str
-    section: str
-    unit: str
-    ncu: str
-    sentence: str
-    value: Callable[[Run], Value]
 
 
 def metric_values(program: Program, result: SimulationResult, spec: GpuSpec) -> dict[str, Value]:
@@ -69,12 +46,8 @@ def dominant_stall(result: SimulationResult) -> str:
     return STATES[max(states, key=states.__getitem__)].title
 
 
-def _seconds(run: Run) -> float:
-    return run.result.cycles / (run.result.clock_mhz * 1e6)
-
-
 def _flops_per_second(run: Run) -> float:
-    return run.program.flops / _seconds(run) if run.result.cycles else 0.0
+    return run.program.flops / seconds(run) if run.result.cycles else 0.0
 
 
 def _peak_pct(run: Run, flops_per_cycle: float | None) -> float | None:
@@ -99,14 +72,10 @@ def _theoretical_occupancy_pct(run: Run) -> float:
     return 100 * run.result.blocks_per_sm * run.program.warps_per_cta / run.spec.sm.max_warps
 
 
-def _counter(name: str) -> Callable[[Run], Value]:
-    return lambda run: run.result.counters.get(name)
-
-
 def _gigabytes_per_second(*names: str, bytes_each: int = 1) -> Callable[[Run], Value]:
     def rate(run: Run) -> float:
         moved = sum(run.result.counters.get(name, 0.0) for name in names) * bytes_each
-        return moved / _seconds(run) / 1e9 if run.result.cycles else 0.0
+        return moved / seconds(run) / 1e9 if run.result.cycles else 0.0
 
     return rate
 
@@ -123,13 +92,13 @@ def _shared(kind: str, title: str) -> tuple[Metric, ...]:
 
     return (
         Metric(requests, f"{title} Requests", section, "", "", f"warp instructions that access shared memory: {title}",
-               _counter(requests)),
+               counter(requests)),
         Metric(wavefronts, f"{title} Wavefronts", section, "", f"l1tex__data_pipe_lsu_wavefronts{ncu}",
-               f"128-byte passes through the shared-memory data stage: {title}", _counter(wavefronts)),
+               f"128-byte passes through the shared-memory data stage: {title}", counter(wavefronts)),
         Metric(ideal, f"{title} Wavefronts Ideal", section, "", "",
-               f"wavefronts the same accesses need without bank conflicts: {title}", _counter(ideal)),
+               f"wavefronts the same accesses need without bank conflicts: {title}", counter(ideal)),
         Metric(conflicts, f"{title} Bank Conflicts", section, "", f"l1tex__data_bank_conflicts_pipe_lsu{ncu}",
-               f"bank conflicts as Nsight counts them: {title}", _counter(conflicts)),
+               f"bank conflicts as Nsight counts them: {title}", counter(conflicts)),
         Metric(f"shared_ways_{kind}", f"{title} Ways", section, "", "", "wavefronts / ideal wavefronts, 1.0 is free",
                ways),
     )
@@ -139,7 +108,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("cycles", "Elapsed Cycles", "Speed", "cycle", "sm__cycles_elapsed.max",
            "cycles from launch to the last write", lambda run: run.result.cycles),
     Metric("time_us", "Duration", "Speed", "us", "gpu__time_duration.sum",
-           "elapsed cycles at the clock of the GPU", lambda run: 1e6 * _seconds(run)),
+           "elapsed cycles at the clock of the GPU", lambda run: 1e6 * seconds(run)),
     Metric("clock_mhz", "SM Frequency", "Speed", "MHz", "sm__cycles_elapsed.avg.per_second",
            "clock that turns cycles into time", lambda run: run.result.clock_mhz),
     Metric("tflops", "Performance", "Speed", "TFLOP/s", "",
@@ -161,11 +130,12 @@ METRICS: tuple[Metric, ...] = (
            "smsp__issue_active.avg.pct_of_peak_sustained_active", "issue slots used in active cycles",
            lambda run: 100 * _ipc_active(run) / run.spec.sm.sub_partitions),
     Metric("hmma_instructions", "MMA Instructions", "Speed", "", "sm__inst_executed_pipe_tensor.sum",
-           "tensor-core warp instructions", _counter("hmma_instructions")),
+           "tensor-core warp instructions", counter("hmma_instructions")),
     Metric("ldsm_instructions", "ldmatrix Instructions", "Speed", "", "smsp__sass_inst_executed_op_ldsm.sum",
-           "ldmatrix warp instructions", _counter("ldsm_instructions")),
+           "ldmatrix warp instructions", counter("ldsm_instructions")),
     Metric("ldgsts_instructions", "cp.async Instructions", "Speed", "", "smsp__sass_inst_executed_op_ldgsts.sum",
-           "asynchronous copies to shared memory", _counter("ldgsts_instructions")),
+           "asynchronous copies to shared memory", counter("ldgsts_instructions")),
+    *LIGHT_METRICS, *LAUNCH_METRICS,
     Metric("blocks_per_sm", "Block Limit", "Occupancy", "block", "",
            "CTAs that fit on an SM at once", lambda run: run.result.blocks_per_sm),
     Metric("theoretical_occupancy_pct", "Theoretical Occupancy", "Occupancy", "%",
@@ -174,6 +144,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("achieved_occupancy_pct", "Achieved Occupancy", "Occupancy", "%",
            "sm__warps_active.avg.pct_of_peak_sustained_active", "mean resident warps / warps an SM can hold",
            lambda run: 100 * _resident_warps(run) / run.spec.sm.max_warps),
+    *SCHEDULER_METRICS,
     Metric("warp_cycles_per_issued", "Warp Cycles Per Issued Instruction", "Warp States", "cycle",
            "smsp__average_warp_latency_per_inst_issued.ratio", "resident warp cycles per issued instruction",
            lambda run: sum(warp_states_per_issued(run.result).values())),
@@ -187,21 +158,21 @@ METRICS: tuple[Metric, ...] = (
     ),
     *_shared("load", "Shared Load"), *_shared("store", "Shared Store"), *_shared("ldgsts", "LDGSTS"),
     Metric("l2_sectors_read", "L2 Sectors Read", "L2 and DRAM", "sector", "lts__t_sectors_op_read.sum",
-           "32-byte sectors read from L2", _counter("l2_sectors_read")),
+           "32-byte sectors read from L2", counter("l2_sectors_read")),
     Metric("l2_sectors_write", "L2 Sectors Written", "L2 and DRAM", "sector", "lts__t_sectors_op_write.sum",
-           "32-byte sectors written to L2", _counter("l2_sectors_write")),
+           "32-byte sectors written to L2", counter("l2_sectors_write")),
     Metric("l2_hit_pct", "L2 Hit Rate", "L2 and DRAM", "%", "lts__t_sector_hit_rate.pct",
-           "sectors found in L2", _counter("l2_hit_pct")),
+           "sectors found in L2", counter("l2_hit_pct")),
     Metric("l2_gbytes_per_second", "L2 Throughput", "L2 and DRAM", "GB/s", "",
            "sectors read and written, 32 bytes each",
            _gigabytes_per_second("l2_sectors_read", "l2_sectors_write", bytes_each=32)),
     Metric("dram_bytes_read", "DRAM Bytes Read", "L2 and DRAM", "byte", "dram__bytes_read.sum",
-           "bytes read from device memory", _counter("dram_bytes_read")),
+           "bytes read from device memory", counter("dram_bytes_read")),
     Metric("dram_bytes_written", "DRAM Bytes Written", "L2 and DRAM", "byte", "dram__bytes_write.sum",
-           "bytes written to device memory", _counter("dram_bytes_written")),
+           "bytes written to device memory", counter("dram_bytes_written")),
     Metric("dram_gbytes_per_second", "DRAM Throughput", "L2 and DRAM", "GB/s", "dram__bytes.sum.per_second",
            "bytes read and written", _gigabytes_per_second("dram_bytes_read", "dram_bytes_written")),
     Metric("launch_overhead_cycles", "Launch Overhead", "Speed", "cycle", "",
-           "cycles before the first CTA runs and after the last one ends", _counter("launch_overhead_cycles")),
+           "cycles before the first CTA runs and after the last one ends", counter("launch_overhead_cycles")),
 )
 """One row per number; summary.json, the HTML report and the terminal read this table."""

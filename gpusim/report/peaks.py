@@ -4,16 +4,22 @@ Leaves out what a program achieves (gpusim.report.metrics) and clocks that drop 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from gpusim.arch import GpuSpec
 from gpusim.program import Program
 from gpusim.report.executions import static_executions
 
-__all__ = ["main_mma", "mma_flops", "mma_peak_flops_per_cycle", "tensor_peak_flops_per_cycle"]
+__all__ = [
+    "main_math", "main_mma", "math_peak_flops_per_cycle", "mma_flops", "mma_peak_flops_per_cycle",
+    "tensor_peak_flops_per_cycle",
+]
 
 _WARPS_PER_WARPGROUP = 4
 _MMA = re.compile(r"^(?P<type>[A-Z])(?P<group>G?)MMA\.(?:(?P<m>\d+)x(?P<n>\d+)x(?P<k>\d+)|(?P<digits>\d{3,6}))(?=\.|$)")
 _WARPGROUP = re.compile(r"^[A-Z]GMMA\.")
+_FMA_FLOPS = {"FFMA": 64, "DFMA": 64, "HFMA2": 128}
+"""Operations of one warp's instruction, where no tensor core does them."""
 _DIGITS = re.compile(r"^(?P<m>16|8)(?P<n>8)(?P<k>\d+)$")
 
 
@@ -32,10 +38,28 @@ def mma_flops(mnemonic: str) -> int:
 
 def main_mma(program: Program) -> str | None:
     """The MMA mnemonic that does most of the program's arithmetic, None without one."""
-    executed = static_executions(program)
+    return _most_work(program, mma_flops)
+
+
+def main_math(program: Program) -> str | None:
+    """The mnemonic that does most of the program's arithmetic, an MMA if it has one; None for a copy."""
+    return main_mma(program) or _most_work(program, _fma_flops)
+
+
+def math_peak_flops_per_cycle(program: Program, spec: GpuSpec) -> float | None:
+    """Operations per SM cycle of the whole GPU when every pipe always issues the program's main arithmetic."""
+    mnemonic = main_math(program)
+    return None if mnemonic is None else _flops_per_cycle(mnemonic, spec)
+
+
+def _fma_flops(mnemonic: str) -> int:
+    return _FMA_FLOPS.get(mnemonic.split(".")[0], 0)
+
+
+def _most_work(program: Program, flops_of: Callable[[str], int]) -> str | None:
     work: dict[str, int] = {}
-    for static, count in zip(program.statics, executed.tolist(), strict=True):
-        flops = mma_flops(static.mnemonic) * count
+    for static, count in zip(program.statics, static_executions(program).tolist(), strict=True):
+        flops = flops_of(static.mnemonic) * count
         if flops:
             work[static.mnemonic] = work.get(static.mnemonic, 0) + flops
     return max(work, key=work.__getitem__) if work else None
@@ -64,4 +88,5 @@ def _operand_type(mnemonic: str) -> tuple[str, bool]:
 
 def _flops_per_cycle(mnemonic: str, spec: GpuSpec) -> float:
     interval_cycles = spec.instruction_table.lookup(mnemonic).issue_interval_cycles
-    return mma_flops(mnemonic) * spec.sm.sub_partitions * spec.sm.count / interval_cycles
+    flops = mma_flops(mnemonic) or _fma_flops(mnemonic)
+    return flops * spec.sm.sub_partitions * spec.sm.count / interval_cycles

@@ -1,5 +1,5 @@
 """Models the advice of a report: what costs time, where, how much, in sentences Nsight Compute users know.
-Leaves out the fix that must be proved by simulating it (gpusim.experiments.compare)."""
+Leaves out what a change would be worth: that is simulated, when asked (gpusim.experiments.what_if)."""
 
 from __future__ import annotations
 
@@ -9,16 +9,24 @@ from pathlib import Path
 
 import pandas as pd
 
-from gpusim.engine.result import SimulationResult
-from gpusim.program import Program
+from gpusim.arch import occupancy
+from gpusim.report.metric import Run
+from gpusim.report.provenance import provenance_of
 from gpusim.report.states import ISSUED_STATE, STATES
 from gpusim.report.tables import shared_memory_table, source_table, warp_state_table
+from gpusim.report.units import compute_units, memory_units
 
 __all__ = ["Advice", "advise"]
 
 _KINDS = {"LD": "shared load", "ST": "shared store", "CP": "shared store from asynchronous copy"}
+_NEEDS = {
+    "registers": "the registers of its threads", "shared_mem": "its shared memory", "warps": "the warps of an SM",
+    "blocks": "the CTAs of an SM",
+}
 _NOTABLE_WAYS = 1.05
 _NOTABLE_SHARE_PCT = 20.0
+_BUSY_PCT, _SATURATED_PCT = 60.0, 80.0
+"""Nsight Compute's marks: below the first on both sides a kernel is latency bound, above the second a unit is full."""
 
 
 @dataclass(frozen=True)
@@ -33,14 +41,30 @@ class Advice:
         return " ".join(part for part in (self.level, self.place, self.sentence) if part)
 
 
-def advise(program: Program, result: SimulationResult) -> tuple[Advice, ...]:
-    """Advice for a simulated program: bank conflicts by access, the main stall, assumptions made."""
-    return (*_bank_conflicts(program), *_main_stall(program, result), *_assumptions(program, result))
+def advise(run: Run) -> tuple[Advice, ...]:
+    """Advice for a simulated program: its bottleneck, bank conflicts by access, stalls, occupancy, assumptions."""
+    return (*_bottleneck(run), *_bank_conflicts(run), *_main_stall(run), *_occupancy(run), *_tail(run),
+            *_assumptions(run))
 
 
-def _bank_conflicts(program: Program) -> Iterator[Advice]:
-    table = shared_memory_table(program)
-    files = {static.line: Path(static.file).name for static in program.statics}
+def _bottleneck(run: Run) -> Iterator[Advice]:
+    compute, memory = compute_units(run)[0], memory_units(run)[0]
+    first, second = (compute, memory) if compute.busy_pct >= memory.busy_pct else (memory, compute)
+    loads = (f"{first.title} is busy {first.busy_pct:.1f}% of the elapsed cycles, {second.title} "
+             f"{second.busy_pct:.1f}%")
+    if first.busy_pct < _BUSY_PCT:
+        yield Advice("INF", "", f"Latency bound: {loads}. No unit is near its peak, so warps wait for each other or "
+                     "for results: look at the warp states, and at what is resident.")
+    elif first.busy_pct < _SATURATED_PCT:
+        yield Advice("INF", "", f"Partly bound by {first.title}: {loads}. Below {_SATURATED_PCT:.0f}% latencies that "
+                     "nothing hides cost the rest.")
+    else:
+        yield Advice("INF", "", f"Bound by {first.title}: {loads}. To be faster, give it less to do.")
+
+
+def _bank_conflicts(run: Run) -> Iterator[Advice]:
+    table = shared_memory_table(run.program)
+    files = {static.line: Path(static.file).name for static in run.program.statics}
     for row in table[(table["ways"] > _NOTABLE_WAYS) & (table["bank_conflicts"] > 0)].itertuples():
         share = 100 * row.bank_conflicts / max(row.wavefronts, 1)
         kind = _KINDS.get(row.operation[:2], "shared access")
@@ -54,15 +78,14 @@ def _bank_conflicts(program: Program) -> Iterator[Advice]:
         )
 
 
-def _main_stall(program: Program, result: SimulationResult) -> Iterator[Advice]:
-    states = warp_state_table(result)
+def _main_stall(run: Run) -> Iterator[Advice]:
+    states = warp_state_table(run.result)
     states = states[states["state"] != ISSUED_STATE]
     top = states.iloc[0]
     if top["share_pct"] < _NOTABLE_SHARE_PCT:
         return
-    total = float(result.state_cycles.sum() / max(result.issued.sum(), 1))
-    lines = source_table(program, result)
-    place, share = _worst_line(lines, str(top["state"]))
+    total = float(run.result.state_cycles.sum() / max(run.result.issued.sum(), 1))
+    place, share = _worst_line(source_table(run.program, run.result), str(top["state"]))
     yield Advice(
         "INF", place,
         f"On average, each warp of this kernel spends {top['cycles_per_issued']:.1f} cycles in {top['title']}: "
@@ -77,6 +100,30 @@ def _worst_line(lines: pd.DataFrame, state: str) -> tuple[str, float]:
     return f"{Path(worst['file']).name}:{worst['line']}", float(100 * worst[state] / max(lines[state].sum(), 1))
 
 
-def _assumptions(program: Program, result: SimulationResult) -> Iterator[Advice]:
-    for sentence in (*program.notes, *result.assumptions):
+def _occupancy(run: Run) -> Iterator[Advice]:
+    launch, sm = run.program.launch, run.spec.sm
+    found = occupancy(run.spec, launch.threads_per_cta, launch.registers_per_thread, launch.shared_bytes)
+    if found.theoretical_pct < _BUSY_PCT:
+        yield Advice("INF", "", f"Theoretical occupancy is {found.theoretical_pct:.1f}%: "
+                     f"{found.warps_per_sm / sm.sub_partitions:g} of {sm.max_warps // sm.sub_partitions} warps per "
+                     f"scheduler. The limit of {found.blocks_per_sm} CTAs per SM comes from {_NEEDS[found.limiter]}.")
+
+
+def _tail(run: Run) -> Iterator[Advice]:
+    slots = run.result.blocks_per_sm * run.spec.sm.count
+    waves = run.program.num_ctas / max(slots, 1)
+    last = waves % 1
+    if waves > 1 and 0 < last < _BUSY_PCT / 100 and waves < 10:
+        yield Advice("INF", "", f"The grid of {run.program.num_ctas} CTAs makes {waves:.2f} waves of {slots}: the last "
+                     f"one fills only {100 * last:.0f}% of the SMs' room.")
+    elif waves < 1:
+        idle = run.spec.sm.count - len(set(run.result.cta_sm[run.result.cta_sm >= 0].tolist()))
+        if idle > 0:
+            yield Advice("INF", "", f"The grid of {run.program.num_ctas} CTAs leaves {idle} of {run.spec.sm.count} SMs "
+                         "without work.")
+
+
+def _assumptions(run: Run) -> Iterator[Advice]:
+    for sentence in (*run.program.notes, *run.result.assumptions):
         yield Advice("WRN", "", sentence)
+    yield Advice("WRN", "", provenance_of(run.program, run.result, run.spec).sentence)

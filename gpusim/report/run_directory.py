@@ -20,14 +20,13 @@ from gpusim.arch import GpuSpec
 from gpusim.engine.result import SimulationResult
 from gpusim.errors import UserError
 from gpusim.program import Program
-from gpusim.report.figures import draw_warp_states
-from gpusim.report.html import Picture, render_report
+from gpusim.report.html import Page, render_report
+from gpusim.report.metric import Run
 from gpusim.report.perfetto import write_trace
-from gpusim.report.style import save_figure, svg_text
+from gpusim.report.pictures import pictures
+from gpusim.report.style import save_figure
 from gpusim.report.summary import Summary
 from gpusim.report.tables import all_tables
-from gpusim.report.timeline import timeline
-from gpusim.report.timeline_figure import draw_timeline
 
 __all__ = ["RunRecord", "whole_directory", "write_run_directory"]
 
@@ -61,9 +60,9 @@ def write_run_directory(directory: Path, record: RunRecord) -> Path:
             table.to_parquet(place / f"{name}.parquet", index=False)
         metadata = {"name": record.summary["name"], "gpu": record.spec.name, "clock_mhz": record.result.clock_mhz}
         write_trace(place / "trace.json.gz", record.program, record.result, metadata)
-        pictures = list(_figures(place, record))
-        page = render_report(record.summary, tables, pictures, record.config_text)
-        (place / "report.html").write_text(page, encoding="utf-8")
+        run = Run(record.program, record.result, record.spec)
+        page = Page(run, record.summary, tables, dict(_figures(place, record)), record.config_text)
+        (place / "report.html").write_text(render_report(page), encoding="utf-8")
         _write_json(place / _MARK, _meta(record))
     return directory
 
@@ -88,16 +87,12 @@ def whole_directory(directory: Path) -> Iterator[Path]:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def _figures(place: Path, record: RunRecord) -> Iterator[Picture]:
-    if len(record.result.events):
-        data = timeline(record.program, record.result, record.spec)
-        title = f"{record.summary['name']} on {record.spec.name}: cycles {data.start_cycle:,} to {data.end_cycle:,}"
-        drawn = draw_timeline(data, title)
-        save_figure(drawn, place / "timeline")
-        yield Picture("Pipeline over time", svg_text(drawn))
-    drawn = draw_warp_states(record.result)
-    save_figure(drawn, place / "warp_states")
-    yield Picture("Warp states", svg_text(drawn))
+def _figures(place: Path, record: RunRecord) -> Iterator[tuple[str, str]]:
+    """Every figure as files, and its SVG text by name."""
+    for name, drawn in pictures(Run(record.program, record.result, record.spec), record.summary["name"]):
+        svg, _ = save_figure(drawn, place / name)
+        text = svg.read_text(encoding="utf-8")
+        yield name, text[text.index("<svg") :]
 
 
 def _write_json(path: Path, data: dict[str, Any]) -> None:

@@ -7,8 +7,10 @@ from typing import Any
 
 from gpusim.arch import GpuSpec, occupancy
 from gpusim.engine.result import SimulationResult
-from gpusim.program import Program
+from gpusim.program import Program, launches_of
+from gpusim.report.metric import Run
 from gpusim.report.metrics import metric_values, warp_states_per_issued
+from gpusim.report.provenance import provenance_of
 from gpusim.report.rules import advise
 from gpusim.report.tables import shared_memory_table
 
@@ -31,9 +33,10 @@ def summarise(name: str, program: Program, result: SimulationResult, spec: GpuSp
         "settings": {key: _plain(value) for key, value in result.settings.items()},
         **metric_values(program, result, spec),
         "occupancy": launch_occupancy(program, result, spec),
+        "launches": _launches(program, result),
         "warp_states": warp_states_per_issued(result),
         "shared_memory": shared_memory_table(program).to_dict("records"),
-        "advice": [str(advice) for advice in advise(program, result)],
+        "advice": [str(advice) for advice in advise(Run(program, result, spec))],
         "engine": {
             "warp_instructions_per_second": result.warp_instructions_per_second,
             "simulated_warp_instructions": result.warp_instructions,
@@ -42,6 +45,7 @@ def summarise(name: str, program: Program, result: SimulationResult, spec: GpuSp
             "sms_simulated": len(result.sms_used),
             "sms": result.num_sms,
         },
+        "provenance": _provenance(program, result, spec),
         "notes": list(program.notes),
         "assumptions": list(result.assumptions),
     }
@@ -60,6 +64,25 @@ def launch_occupancy(program: Program, result: SimulationResult, spec: GpuSpec) 
         "shared_bytes": launch.shared_bytes,
         "grid": "x".join(map(str, launch.grid)),
         "num_ctas": program.num_ctas,
+    }
+
+
+def _launches(program: Program, result: SimulationResult) -> list[dict[str, Any]]:
+    """The kernels of the program, one after the other, and what each of them took."""
+    cycles = result.launch_cycles or (result.cycles,)
+    return [{"kernel": part.name, "cycles": took, "grid": "x".join(map(str, part.launch.grid)),
+             "threads_per_cta": part.launch.threads_per_cta, "registers_per_thread": part.launch.registers_per_thread,
+             "shared_bytes": part.launch.shared_bytes}
+            for part, took in zip(launches_of(program), cycles, strict=True)]
+
+
+def _provenance(program: Program, result: SimulationResult, spec: GpuSpec) -> dict[str, Any]:
+    """Where the numbers of the GPU that the run used come from."""
+    found = provenance_of(program, result, spec)
+    return {
+        "sentence": found.sentence, "numbers": found.total, "by_source": found.by_source,
+        "guessed_pct": found.guessed_pct, "guessed_issue_pct": found.guessed_issue_pct,
+        "guesses": {name: source.ref for name, source in found.guesses.items()},
     }
 
 

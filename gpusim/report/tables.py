@@ -12,13 +12,22 @@ from gpusim.report.executions import access_executions
 from gpusim.report.states import STATES, ncu_state_name
 
 __all__ = [
-    "all_tables", "column_title", "cta_table", "global_memory_table", "instruction_table", "shared_memory_table",
-    "source_table", "warp_state_table",
+    "COLUMN_NCU", "all_tables", "column_title", "cta_table", "global_memory_table", "instruction_table",
+    "shared_memory_table", "source_table", "warp_state_table",
 ]
 
 SECTOR_BYTES = 32
 _GROUP = ["label", "line", "operation"]
 _UPPER = {"pct": "%", "tflops": "TFLOP/s", "cta": "CTA", "sm": "SM", "l2": "L2", "ncu": "ncu", "per": "per", "of": "of"}
+
+COLUMN_NCU = {
+    "instructions": "inst_executed", "issued": "inst_executed",
+    "wavefronts": "memory_l1_wavefronts_shared", "wavefronts_ideal": "memory_l1_wavefronts_shared_ideal",
+    "bank_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum", "lines": "memory_l1_tag_requests_global",
+    "sectors": "memory_l2_theoretical_sectors_global",
+    "sectors_per_request": "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global.ratio",
+}
+"""Nsight Compute's metric for a column of the tables by access, by instruction and by line (its source counters)."""
 
 
 def all_tables(program: Program, result: SimulationResult) -> dict[str, pd.DataFrame]:

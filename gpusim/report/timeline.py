@@ -1,8 +1,10 @@
 """Models what a recorded window shows about one CTA: issues and stalls of its warps, copies in flight, busy units.
-Leaves out drawing (gpusim.report.timeline_figure) and the trace of all warps (gpusim.report.perfetto)."""
+Leaves out drawing (timeline_figure, timeline_text) and the trace of all warps (gpusim.report.perfetto)."""
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,22 +12,32 @@ import numpy as np
 from gpusim.arch import GpuSpec, Kind
 from gpusim.engine.result import EVENT_KINDS, SimulationResult
 from gpusim.errors import UserError
-from gpusim.program import Program, RoleProgram
+from gpusim.program import Program
+from gpusim.report.executions import role_of
+from gpusim.report.timeline_copies import REGISTERS, copy_tags
+from gpusim.report.timeline_iterations import iteration_starts
 
-__all__ = ["ISSUE_CLASSES", "CopyGroup", "Timeline", "copy_groups", "copy_tags", "events_of", "issue_class", "timeline"]
+__all__ = [
+    "ISSUE_CLASSES", "CopyGroup", "IterationStart", "Timeline", "busy_share", "copy_groups", "copy_tags",
+    "events_between", "events_of", "issue_class", "timeline",
+]
 
-ISSUE_CLASSES = ("MMA", "shared load", "asynchronous copy", "wait and barrier", "global memory", "other")
-_NOWHERE = np.iinfo(np.int64).max
+ISSUE_CLASSES = ("MMA or FMA", "shared memory", "asynchronous copy", "wait and barrier", "global memory", "other")
 _CLASS_OF_KIND = {
     Kind.mma: 0, Kind.wgmma: 0, Kind.shared_load: 1, Kind.ldmatrix: 1, Kind.async_copy: 2, Kind.bulk_copy: 2,
     Kind.commit: 3, Kind.depbar: 3, Kind.barrier: 3, Kind.mbarrier: 3, Kind.wgmma_control: 3,
     Kind.global_load: 4, Kind.global_store: 4, Kind.atomic: 4, Kind.shared_store: 1, Kind.stmatrix: 1,
 }
+_MULTIPLY_ADDS = frozenset({"FFMA", "DFMA", "HFMA2", "IDP"})
+"""What a kernel without tensor cores computes with."""
 
 
 @dataclass(frozen=True)
 class CopyGroup:
-    """Copies of one CTA committed together: in flight from the first issue to the last arrival, cycles."""
+    """Copies of one CTA that belong together: in flight from the first issue to the last arrival, cycles.
+
+    ``stage``: of shared memory, counted by address, or REGISTERS.
+    """
 
     stage: int
     group: int
@@ -34,24 +46,40 @@ class CopyGroup:
 
 
 @dataclass(frozen=True)
+class IterationStart:
+    """The cycle in which a warp begins an iteration of the main loop."""
+
+    warp: int
+    iteration: int
+    cycle: int
+
+
+@dataclass(frozen=True)
 class Timeline:
-    """A window of one CTA. ``warps[w]`` has that warp's issue and state events; units have those of the whole SM."""
+    """A window [start_cycle, end_cycle) of one CTA; units have the events of the whole SM."""
 
     cta: int
     sm: int
     start_cycle: int
     end_cycle: int
-    issues: np.ndarray  # EVENT rows of the CTA
+    warp_names: dict[int, str]  # by warp of the CTA, in order
+    issues: np.ndarray  # EVENT rows of those warps
     issue_classes: np.ndarray  # index into ISSUE_CLASSES per row of `issues`
-    states: np.ndarray  # EVENT rows of the CTA
+    states: np.ndarray  # EVENT rows of those warps
     copies: tuple[CopyGroup, ...]
-    num_stages: int
+    iterations: tuple[IterationStart, ...]
     tensor: np.ndarray  # EVENT rows of the SM
     shared: np.ndarray  # EVENT rows of the SM
+    sub_partitions: int
 
     @property
     def warps(self) -> list[int]:
-        return sorted(set(self.issues["warp"].tolist()) | set(self.states["warp"].tolist()))
+        return list(self.warp_names)
+
+    @property
+    def stages(self) -> list[int]:
+        """Where copies of the window go: stages of shared memory by address, then REGISTERS."""
+        return sorted({copy.stage for copy in self.copies}, key=lambda stage: (stage == REGISTERS, stage))
 
 
 def events_of(result: SimulationResult, kind: str) -> np.ndarray:
@@ -59,80 +87,94 @@ def events_of(result: SimulationResult, kind: str) -> np.ndarray:
     return result.events[result.events["kind"] == EVENT_KINDS.index(kind)]
 
 
-def timeline(program: Program, result: SimulationResult, spec: GpuSpec, *, cta: int | None = None) -> Timeline:
-    """The recorded window as ``cta`` sees it; by default the CTA that issued most in it.
+def events_between(result: SimulationResult, start_cycle: int, end_cycle: int) -> SimulationResult:
+    """The result with those events only that touch [start_cycle, end_cycle)."""
+    events = result.events
+    return dataclasses.replace(result, events=events[(events["start"] < end_cycle) & (events["end"] > start_cycle)])
 
-    Raises UserError when nothing was recorded, or not that CTA.
+
+def timeline(
+    program: Program, result: SimulationResult, spec: GpuSpec, *, cta: int | None = None,
+    warps: Sequence[int] | None = None, cycles: tuple[int, int] | None = None,
+) -> Timeline:
+    """The recorded window as ``cta`` sees it; by default the CTA that issued most in it, all its warps, all cycles.
+
+    Raises UserError when nothing was recorded, or not that CTA, or not that warp.
     """
+    if cycles:
+        result = events_between(result, *cycles)
+    cta, names, issues, states = _own_events(program, result, cta, warps)
+    classes = np.array([issue_class(static.mnemonic, spec) for static in program.statics], np.int8)
+    copies, all_issues = events_of(result, "copy"), events_of(result, "issue")
+    start = int(all_issues["start"].min())
+    start, end = cycles or (start, max(int(all_issues["end"].max()), start + 1))
+    return Timeline(
+        cta=cta, sm=int(result.cta_sm[cta]), start_cycle=start, end_cycle=end, warp_names=names, issues=issues,
+        issue_classes=classes[issues["pc"]], states=states, copies=copy_groups(program, copies[copies["cta"] == cta]),
+        iterations=tuple(IterationStart(*begin) for begin in iteration_starts(program, cta, issues)),
+        tensor=events_of(result, "mma"), shared=events_of(result, "shared"), sub_partitions=spec.sm.sub_partitions,
+    )
+
+
+def _own_events(
+    program: Program, result: SimulationResult, cta: int | None, warps: Sequence[int] | None
+) -> tuple[int, dict[int, str], np.ndarray, np.ndarray]:
+    """The CTA, the names of its warps, their issues and their states."""
     issues = events_of(result, "issue")
     if not len(issues):
         raise UserError("no events were recorded", place="timeline", suggestion="choose a window in which the SM works")
-    cta = int(np.bincount(issues["cta"]).argmax()) if cta is None else cta
-    own = issues[issues["cta"] == cta]
-    if not len(own):
-        known = ", ".join(map(str, np.unique(issues["cta"])))
-        raise UserError("that CTA is not in the recorded window", place="timeline", got=cta,
-                        suggestion=f"known: {known}")
-    states, copies = events_of(result, "state"), events_of(result, "copy")
-    classes = np.array([issue_class(static.mnemonic, spec) for static in program.statics], np.int8)
-    groups = copy_groups(program, copies[copies["cta"] == cta])
-    shown = result.events[result.events["kind"] != EVENT_KINDS.index("copy")]
-    return Timeline(
-        cta=cta, sm=int(result.cta_sm[cta]), start_cycle=int(shown["start"].min()), end_cycle=int(shown["end"].max()),
-        issues=own, issue_classes=classes[own["pc"]], states=states[states["cta"] == cta], copies=groups,
-        num_stages=1 + max((copy.stage for copy in groups), default=-1),
-        tensor=events_of(result, "mma"), shared=events_of(result, "shared"),
-    )
+    chosen = int(np.bincount(issues["cta"]).argmax()) if cta is None else cta
+    if chosen not in issues["cta"]:
+        raise _unknown("that CTA is not in the recorded window", chosen, issues["cta"])
+    issues, states = (rows[rows["cta"] == chosen] for rows in (issues, events_of(result, "state")))
+    names = _warp_names(program, chosen, np.concatenate([issues, states]))
+    for warp in warps or ():
+        if warp not in names:
+            raise _unknown(f"that warp of CTA {chosen} is not in the recorded window", warp, np.array(list(names)))
+    names = {warp: name for warp, name in names.items() if warps is None or warp in warps}
+    issues, states = (rows[np.isin(rows["warp"], list(names))] for rows in (issues, states))
+    return chosen, names, issues, states
+
+
+def _unknown(rule: str, got: int, known: np.ndarray) -> UserError:
+    return UserError(rule, place="timeline", got=got, suggestion=f"known: {', '.join(map(str, np.unique(known)))}")
+
+
+def _warp_names(program: Program, cta: int, events: np.ndarray) -> dict[int, str]:
+    """``warp 5 (mma, sub-partition 1)``; the role only where the CTA has several."""
+    several = len(program.classes[int(program.cta_class[cta])].roles) > 1
+    names = {}
+    for warp in np.unique(events["warp"]).tolist():
+        role = f"{role_of(program, cta, warp).name}, " if several else ""
+        names[warp] = f"warp {warp} ({role}sub-partition {events['sub_partition'][events['warp'] == warp][0]})"
+    return names
 
 
 def issue_class(mnemonic: str, spec: GpuSpec) -> int:
     """Index into ISSUE_CLASSES."""
+    if mnemonic.partition(".")[0] in _MULTIPLY_ADDS:
+        return 0
     return _CLASS_OF_KIND.get(spec.instruction_table.lookup(mnemonic).kind, len(ISSUE_CLASSES) - 1)
 
 
 def copy_groups(program: Program, copies: np.ndarray) -> tuple[CopyGroup, ...]:
-    """Copy events of one CTA, joined by commit group."""
-    group, stage = copy_tags(program, copies)
+    """Copy events of one CTA, joined by commit group, or by batch of loads to registers."""
+    tags = copy_tags(program, copies)
+    keys, number = np.unique(np.stack([tags.stage == REGISTERS, tags.group]), axis=1, return_inverse=True)
     found = []
-    for number in np.unique(group).tolist():
-        rows = group == number
+    for index in range(keys.shape[1]):
+        rows = number.reshape(-1) == index
         start, end = int(copies["start"][rows].min()), int(copies["end"][rows].max())
-        found.append(CopyGroup(int(stage[rows][0]), number, start, end))
+        found.append(CopyGroup(int(tags.stage[rows][0]), int(tags.group[rows][0]), start, end))
     return tuple(found)
 
 
-def copy_tags(program: Program, copies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(E,) commit group of the CTA and (E,) stage of each copy event.
-
-    Groups that write the same shared memory share a stage; stages count up with the address.
-    """
-    tags = np.zeros((2, len(copies)), np.int64)
-    cta_class = program.cta_class[copies["cta"]]
-    for number, kind in enumerate(program.classes):
-        for role in kind.roles:
-            warp = copies["warp"] - role.first_warp
-            rows = np.flatnonzero((cta_class == number) & (warp >= 0) & (warp < role.num_warps))
-            if len(rows):
-                tags[:, rows] = _stages_by_op(program, role)[:, copies["op"][rows]]
-    return tags[0], tags[1]
-
-
-def _stages_by_op(program: Program, role: RoleProgram) -> np.ndarray:
-    """(2, ops) commit group and stage of each row of the op table; only rows that copy matter."""
-    is_commit = np.array([static.mnemonic.startswith("LDGDEPBAR") for static in program.statics])[role.ops["pc"]]
-    group = np.cumsum(is_commit) - is_commit
-    first_byte = np.full(int(group.max(initial=0)) + 1, _NOWHERE)
-    rows, address = _copied_bytes(role)
-    np.minimum.at(first_byte, group[rows], address)
-    bases = np.unique(first_byte[first_byte != _NOWHERE])
-    return np.stack([group, np.searchsorted(bases, first_byte)[group]])
-
-
-def _copied_bytes(role: RoleProgram) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of the op table that copy asynchronously, and the lowest shared address each of them writes."""
-    table, ops = role.accesses, role.ops
-    is_copy = np.array([name.startswith("CPA") for name in table.operation], bool)
-    rows = np.flatnonzero((ops["access"] >= 0) & (ops["active"] != 0))
-    rows = rows[is_copy[ops["access"][rows]]]
-    lowest = np.where(table.shared_address >= 0, table.shared_address, _NOWHERE).min(axis=(1, 2))
-    return rows, lowest[ops["access"][rows]] + ops["shared_offset"][rows]
+def busy_share(rows: np.ndarray, start_cycle: int, end_cycle: int, bins: int, units: int = 1) -> np.ndarray:
+    """(bins,) share of ``units`` that the events keep busy, over equal parts of [start_cycle, end_cycle)."""
+    length = end_cycle - start_cycle
+    edges = np.linspace(0, length, bins + 1)
+    steps = np.zeros(length + 1)
+    np.add.at(steps, np.clip(rows["start"] - start_cycle, 0, length), 1)
+    np.add.at(steps, np.clip(rows["end"] - start_cycle, 0, length), -1)
+    busy = np.concatenate([[0.0], np.cumsum(np.cumsum(steps)[:-1])])
+    return np.diff(np.interp(edges, np.arange(length + 1), busy)) / np.diff(edges) / units

@@ -10,9 +10,10 @@ import numpy as np
 from gpusim.errors import UserError
 from gpusim.sass.division import CONVERSIONS
 from gpusim.sass.integer import INTEGER, Compute
+from gpusim.sass.operands import PREDICATES, Operand
 from gpusim.sass.parser import INSTRUCTION_BYTES, SassInstruction
 from gpusim.sass.registers import destination_operands, register_groups, source_operands
-from gpusim.sass.values import Fetch, fetch, fetch_address, fetch_pair, slot_of
+from gpusim.sass.values import MASK32, Fetch, fetch, fetch_address, fetch_pair, slot_of
 
 __all__ = ["Step", "decode"]
 
@@ -68,6 +69,8 @@ def decode(instruction: SassInstruction, bank: np.ndarray) -> Step:
         return _constant_load(blank, bank)
     if base == "R2UR":
         return replace(blank, kind="broadcast", reads=(fetch(source_operands(instruction)[0], bank),))
+    if base == "P2R" and not instruction.modifiers:
+        return _packed_predicates(blank, bank)
     if base == "SHFL" and instruction.modifiers == ("IDX",):
         return replace(blank, kind="shuffle", reads=tuple(fetch(o, bank) for o in instruction.operands[2:]))
     return _compute(blank, bank)
@@ -124,6 +127,23 @@ def _constant_load(blank: Step, bank: np.ndarray) -> Step:
     is_known = operand.number == 0 and not {"U8", "S8", "U16", "S16"} & set(blank.instruction.modifiers)
     reads = (fetch_address(operand, bank, is_wide=False),)
     return replace(blank, kind="compute", reads=reads, compute=compute if is_known else None)
+
+
+def _packed_predicates(blank: Step, bank: np.ndarray) -> Step:
+    """P2R d, PR, a, mask: a with the bits of ``mask`` replaced by the predicates of those numbers."""
+    old, mask = blank.instruction.operands[-2:]
+    chosen = [number for number in range(7) if mask.value >> number & 1]
+    predicates = [Operand(PREDICATES, f"P{number}", number) for number in chosen]
+
+    def compute(value: np.ndarray, *bits: np.ndarray) -> tuple[np.ndarray, ...]:
+        packed = value & ~mask.value & MASK32
+        for bit, number in zip(bits, chosen, strict=True):
+            packed = packed | bit.astype(np.int64) << number
+        return (packed,)
+
+    reads = (fetch(old, bank), *(fetch(predicate, bank) for predicate in predicates))
+    sources = (*blank.sources, *(slot_of(predicate) for predicate in predicates))
+    return replace(blank, kind="compute", reads=reads, compute=compute, sources=sources)
 
 
 def _compute(blank: Step, bank: np.ndarray) -> Step:

@@ -121,6 +121,20 @@ def _set_predicate(modifiers: Modifiers) -> Compute:
     return compute
 
 
+def _set_float_predicate(modifiers: Modifiers) -> Compute:
+    """FSETP: the same for single precision; an ending U makes NaN compare as true."""
+    relation = next(m for m in modifiers if m.removesuffix("U") in COMPARE)
+    combine = COMBINE[next((m for m in modifiers if m in COMBINE), "AND")]
+    compare, unordered = COMPARE[relation.removesuffix("U")], relation.endswith("U")
+
+    def compute(a: np.ndarray, b: np.ndarray, other: np.ndarray) -> Values:
+        x, y = (values.astype(np.uint32).view(np.float32) for values in (a, b))
+        result = np.where(np.isnan(x) | np.isnan(y), unordered, compare(x, y))
+        return combine(result, other), combine(~result, other)
+
+    return compute
+
+
 def _select(modifiers: Modifiers) -> Compute:
     def compute(a: np.ndarray, b: np.ndarray, predicate: np.ndarray) -> Values:
         return (np.where(predicate, a, b),)
@@ -137,6 +151,12 @@ def _minimum(modifiers: Modifiers) -> Compute:
         return (np.where(predicate, np.minimum(x, y), np.maximum(x, y)) & MASK32,)
 
     return compute
+
+
+def _add_minimum(modifiers: Modifiers) -> Compute:
+    """VIADDMNMX: IMNMX of a sum and a bound."""
+    minimum = _minimum(modifiers)
+    return lambda a, b, bound, predicate: minimum((a + b) & MASK32, bound, predicate)
 
 
 def _permute(modifiers: Modifiers) -> Compute:
@@ -201,9 +221,11 @@ INTEGER: dict[str, Callable[[Modifiers], Compute]] = {
     "LEA": _shifted_add,
     "SHF": _funnel_shift,
     "ISETP": _set_predicate,
+    "FSETP": _set_float_predicate,
     "SEL": _select,
     "IMNMX": _minimum,
     "VIMNMX": _minimum,
+    "VIADDMNMX": _add_minimum,
     "PRMT": _permute,
     "LOP3": _logic3,
     "PLOP3": _predicate_logic,

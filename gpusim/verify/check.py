@@ -1,4 +1,4 @@
-"""Models the verdict on a program: right answer, every element written once, no hazards, bank conflicts of each access.
+"""Models the verdict on a program: right answer, elements written once, no hazards, bank conflicts of each access.
 Leaves out register hazards of control fields (gpusim.dsl.backend) and anything that takes time."""
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ class OutputCheck:
     wrong: int  # elements outside the tolerance
     first_wrong: str  # "[3, 5]: got 1.0, reference 2.0", "": none
     unwritten: int  # elements that no store reached
-    rewritten: int  # elements stored more than once
+    rewritten: int  # elements stored more than once by CTAs that no flag orders
+    times: int  # stores of the element that is stored most often, in order: slices of k that take turns
 
     @property
     def ok(self) -> bool:
@@ -90,7 +91,8 @@ def check_program(program: Program, inputs: Arrays, reference: Arrays | Callable
     Args:
         program: from any front end.
         inputs: see execute.
-        reference: expected outputs by name, or a function of the inputs that returns them.
+        reference: expected outputs by name, or a function of the inputs that returns them; what a masked array leaves
+            out is no element, such as the space between two matrices.
         tolerance: by default from each output's type and the program's accumulator (tolerance_for).
         ctas: only these CTAs (launch-order numbers); then only elements that they wrote are compared.
         ignore: outputs that are neither computed nor compared, see execute.
@@ -103,15 +105,15 @@ def check_program(program: Program, inputs: Arrays, reference: Arrays | Callable
     accumulator, terms = accumulator_dtype(program), sum_terms(program)
     outputs = tuple(
         _check_output(info, result, _expected(info, expected, program), tolerance or tolerance_for(
-            info.dtype, accumulator, terms), partial=ctas is not None)
-        for info in program.tensors if info.name in result.outputs)
+            info.dtype, accumulator, terms, int(result.written[info.name].max(initial=1))), partial=ctas is not None)
+        for info in {info.name: info for info in program.tensors}.values() if info.name in result.outputs)
     return CheckReport(program.name, outputs, tuple(result.hazards), _accesses(program))
 
 
 def _expected(info: TensorInfo, expected: Arrays, program: Program) -> np.ndarray:
     if info.name not in expected:
         raise UserError("a reference must hold every output", place=program.name, got=f"none for '{info.name}'")
-    values = np.asarray(expected[info.name])
+    values = np.asanyarray(expected[info.name])
     if values.shape != tuple(info.shape):
         raise UserError("a reference must have its output's shape", place=f"{program.name}: {info.name}",
                         got=values.shape, suggestion=f"make it {tuple(info.shape)}")
@@ -121,16 +123,23 @@ def _expected(info: TensorInfo, expected: Arrays, program: Program) -> np.ndarra
 def _check_output(info: TensorInfo, result: ExecutionResult, expected: np.ndarray, tolerance: Tolerance, *,
                   partial: bool) -> OutputCheck:
     got, written = result.outputs[info.name], result.written[info.name]
-    compared = written > 0 if partial else np.ones(written.shape, bool)
+    elements, expected = ~np.ma.getmaskarray(expected), np.ma.getdata(expected)
+    compared = elements & (written > 0) if partial else elements
     with np.errstate(invalid="ignore"):
-        error = np.abs(got.astype(np.float64) - expected.astype(np.float64))
+        error = np.abs(_wide(got) - _wide(expected))
     error = np.where(got == expected, 0.0, np.where(np.isnan(error), np.inf, error))
     wrong = compared & (error > tolerance.bound(expected))
-    largest = float(np.abs(expected.astype(np.float64)).max(initial=0.0)) or 1.0
+    unwritten = elements & (written == 0)
+    largest = float(np.abs(_wide(expected)).max(initial=0.0)) or 1.0
     max_error = float(error.max(initial=0.0, where=compared))
     return OutputCheck(info.name, info.dtype, tolerance, int(compared.sum()), max_error, max_error / largest,
-                       int(wrong.sum()), _first(wrong, got, expected), 0 if partial else int((written == 0).sum()),
-                       int((written > 1).sum()))
+                       int(wrong.sum()), _first(wrong, got, expected), 0 if partial else int(unwritten.sum()),
+                       int((result.repeated[info.name] > 1).sum()), int(written.max(initial=0)))
+
+
+def _wide(values: np.ndarray) -> np.ndarray:
+    """As float64 or complex128."""
+    return values.astype(np.result_type(values, np.float64))
 
 
 def _first(wrong: np.ndarray, got: np.ndarray, expected: np.ndarray) -> str:

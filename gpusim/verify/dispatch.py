@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cache
 
 from gpusim.errors import UserError
-from gpusim.verify.families import arithmetic, global_access, matrix, mma, moves, shared_access, sync
+from gpusim.verify.families import arithmetic, conversions, global_access, matrix, mma, moves, shared_access, sync
 from gpusim.verify.step import Step
 
 __all__ = ["HANDLERS", "handler_for"]
@@ -19,7 +19,7 @@ _NOTHING = ("BRA", "BRX", "JMP", "BSSY", "BSYNC", "BREAK", "CALL", "RET", "NOP",
 """Of these, STL is safe because LDL forgets: a spilled value that comes back as data is refused."""
 
 _ADDRESS = ("IMAD", "IADD3", "IADD", "VIADD", "VIMNMX", "IMNMX", "IABS", "LEA", "LOP3", "PLOP3", "SHF", "SHL", "SHR",
-            "SEL", "PRMT", "ISETP", "FSETP", "P2R", "R2P", "R2UR", "S2R", "S2UR", "LDC", "POPC", "FLO", "BREV", "VOTE",
+            "SEL", "ISETP", "FSETP", "P2R", "R2P", "R2UR", "S2R", "S2UR", "LDC", "POPC", "FLO", "BREV", "VOTE",
             "UIADD3", "UIMAD", "ULEA", "ULOP3", "UPLOP3", "USHF", "USEL", "UPRMT", "UISETP", "UMOV", "ULDC", "UP2UR",
             "ELECT", "VOTEU", "BMOV", "BMSK", "SGXT", "LEPC", "LDL")
 
@@ -29,11 +29,18 @@ HANDLERS: dict[str, Handler] = {
     "LDSM": matrix.load_matrix, "STSM": matrix.store_matrix,
     "HMMA": mma.mma, "IMMA": mma.mma, "DMMA": mma.mma, "BMMA": mma.mma, "QMMA": mma.mma,
     **dict.fromkeys(arithmetic.FORMULAS, arithmetic.elementwise),
-    "IDP": arithmetic.dot_product, "MUFU": arithmetic.multi_function, "F2FP": arithmetic.pack_pair,
-    "F2F": arithmetic.convert, "I2F": arithmetic.convert, "F2I": arithmetic.convert,
+    "IDP": arithmetic.dot_product, "MUFU": arithmetic.multi_function, "FMNMX": arithmetic.maximum,
+    "HMNMX2": arithmetic.maximum,
+    **dict.fromkeys(("F2F", "I2F", "I2FP", "F2I"), conversions.convert), "F2FP": conversions.pack_pair,
+    "F2IP": conversions.pack_bytes, "I2IP": conversions.pack_bytes, "HADD2.F32": conversions.widen_half,
     "MOV": moves.move, "IMAD.MOV": moves.move, "CS2R": moves.move, "SHFL": moves.shuffle,
-    "BAR.SYNC": sync.sync, "BAR.ARV": sync.arrive, "EXIT": sync.exit_warp,
+    "PRMT": moves.permute,
+    "RED.E.ADD.F32": global_access.add_global,
+    **dict.fromkeys(("LDG.E.STRONG", "ATOMG.E.CAS"), moves.forget), "STG.E.STRONG": moves.nothing,
+    "RED.E.ADD.S32": moves.nothing,  # flags: gpusim.verify.order
+    "BAR.RED": sync.sync, "BAR.SYNC": sync.sync, "BAR.ARV": sync.arrive, "EXIT": sync.exit_warp,
     **dict.fromkeys(_NOTHING, moves.nothing), **dict.fromkeys(_ADDRESS, moves.forget),
+    "IMAD": arithmetic.integer_multiply_add, "IMAD.U32": conversions.shift_by_product, "LOP3": conversions.mask_bits,
     "LDGDEPBAR": sync.commit_group, "DEPBAR.LE": sync.wait_group,
 }
 """Longest prefix of dot-separated parts wins: IMAD.MOV.U32 moves, any other IMAD is address arithmetic."""

@@ -12,13 +12,13 @@ from gpusim.errors import UserError, did_you_mean
 __all__ = ["decode", "dtype_bits", "encode", "is_float", "unit_roundoff"]
 
 _PLAIN: dict[str, np.dtype] = {
-    "f16": np.dtype("<f2"), "f32": np.dtype("<f4"), "f64": np.dtype("<f8"),
+    "f16": np.dtype("<f2"), "f32": np.dtype("<f4"), "f64": np.dtype("<f8"), "cf32": np.dtype("<c8"),
     "s8": np.dtype("i1"), "u8": np.dtype("u1"), "s16": np.dtype("<i2"), "u16": np.dtype("<u2"),
     "s32": np.dtype("<i4"), "u32": np.dtype("<u4"), "s64": np.dtype("<i8"), "u64": np.dtype("<u8"),
     "i8": np.dtype("i1"), "i16": np.dtype("<i2"), "i32": np.dtype("<i4"), "i64": np.dtype("<i8"),
 }
 _SPECIAL_BITS = {"bf16": 16, "tf32": 32, "e4m3": 8, "e5m2": 8, "s4": 4, "u4": 4, "s2": 2, "u2": 2, "u1": 1}
-_MANTISSA_BITS = {"f16": 10, "bf16": 7, "tf32": 10, "f32": 23, "f64": 52, "e4m3": 3, "e5m2": 2}
+_MANTISSA_BITS = {"f16": 10, "bf16": 7, "tf32": 10, "f32": 23, "cf32": 23, "f64": 52, "e4m3": 3, "e5m2": 2}
 _TF32_DROPPED_BITS = 13
 _BF16_DROPPED_BITS = 16
 

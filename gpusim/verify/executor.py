@@ -1,5 +1,5 @@
 """Models a launch functionally: roles of warps run their op tables in lock step between barriers, on real data.
-Leaves out time, divergence inside a warp, and the interleaving of CTAs (each runs to its end, in launch order)."""
+Leaves out time, divergence inside a warp, and the interleaving of CTAs (each runs to its end, where flags let it)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpusim.errors import SimulatedFailure
-from gpusim.program import Program
+from gpusim.program import Program, launches_of
 from gpusim.verify.dispatch import handler_for
 from gpusim.verify.hazards import Hazard, HazardLog, place_of
+from gpusim.verify.order import turns
 from gpusim.verify.state import Batch, Role
 from gpusim.verify.step import Step
 from gpusim.verify.tensors import GlobalMemory
@@ -29,6 +30,7 @@ class ExecutionResult:
     outputs: dict[str, np.ndarray]  # numbers of each output tensor
     hazards: list[Hazard]
     written: dict[str, np.ndarray]  # stores per element of each output tensor
+    repeated: dict[str, np.ndarray]  # of these, at most so many that nothing orders
     ctas: np.ndarray  # launch-order numbers of the CTAs that ran
 
 
@@ -49,16 +51,25 @@ def execute(program: Program, inputs: Mapping[str, np.ndarray], *, ctas: Sequenc
         UserError: missing input, an instruction without a functional model whose result is used as data.
         SimulatedFailure: deadlock at a barrier, access out of bounds or misaligned.
     """
-    memory, log = GlobalMemory(program, inputs, ignore), HazardLog(program.statics)
+    memory, hazards = GlobalMemory(program, inputs, ignore), []
     chosen = np.arange(program.num_ctas) if ctas is None else np.asarray(ctas, np.int64)
-    for class_row, part in _batches(program, chosen):
-        _run(Batch(program, class_row, part, memory, log))
-    return ExecutionResult(memory.outputs(), log.hazards, memory.written(), chosen)
+    first = 0
+    for launch in launches_of(program):
+        log = HazardLog(launch.statics)
+        for turn in turns(launch, chosen[(chosen >= first) & (chosen < first + launch.num_ctas)] - first):
+            for class_row, part in _batches(launch, turn):
+                _run(Batch(launch, class_row, part, memory, log))
+            memory.end_turn()
+        hazards += log.hazards
+        first += launch.num_ctas
+    return ExecutionResult(memory.outputs(), hazards, memory.written(), memory.written(in_one_turn=True), chosen)
 
 
 def _batches(program: Program, ctas: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-    """CTAs of one class at a time, few enough to fit ``_BATCH_BYTES``."""
-    for class_row in np.unique(program.cta_class[ctas]).tolist():
+    """CTAs of one class at a time, few enough to fit ``_BATCH_BYTES``. Where CTAs have flags to wait for each other,
+    those that do not run against the launch order: a wait that is missing shows."""
+    classes = np.unique(program.cta_class[ctas]).tolist()
+    for class_row in classes[::-1] if program.flags.words.size else classes:
         mine = ctas[program.cta_class[ctas] == class_row]
         size = max(1, _BATCH_BYTES // _cta_bytes(program, class_row))
         for first in range(0, len(mine), size):

@@ -15,7 +15,8 @@ _SMALL = 3
 
 
 def random_inputs(program: Program, *, seed: int = 0, exact: bool = False) -> dict[str, np.ndarray]:
-    """Numbers for every tensor that is not an output, already rounded to its type.
+    """Numbers for every tensor that is not an output, already rounded to its type; those that its kernel was recorded
+    for, where its addresses depend on them.
 
     Args:
         program: whose tensors to fill.
@@ -23,13 +24,18 @@ def random_inputs(program: Program, *, seed: int = 0, exact: bool = False) -> di
         exact: small integers, so that every sum is exact in float32 whatever its order.
     """
     generator = np.random.default_rng(seed)
-    return {info.name: random_values(generator, info.dtype, info.shape, exact=exact)
-            for info in program.tensors if not info.is_output}
+    infos = {info.name: info for info in program.tensors if not (info.is_output or info.is_scratch)}
+    return {info.name: info.values if info.values is not None
+            else random_values(generator, info.dtype, info.shape, exact=exact) for info in infos.values()}
 
 
 def random_values(generator: np.random.Generator, dtype: str, shape: tuple[int, ...], *, exact: bool = False
                   ) -> np.ndarray:
-    """Numbers representable in ``dtype``: floats uniform in [-1, 1), integers over their whole range up to 8 bits."""
+    """Numbers representable in ``dtype``: floats uniform in [-1, 1), also as parts of complex numbers; integers over
+    their whole range up to 8 bits."""
+    if dtype == "cf32":
+        parts = random_values(generator, "f32", (*shape, 2), exact=exact)
+        return np.ascontiguousarray(parts).view(np.complex64)[..., 0]
     if is_float(dtype):
         raw = generator.integers(1 - _SMALL, _SMALL, shape) if exact else generator.uniform(-1, 1, shape)
         return _rounded(np.asarray(raw, np.float64), dtype)

@@ -52,6 +52,11 @@ class Step:
         return int(self.role.program.accesses.bytes_per_lane[self.op.access])
 
     @property
+    def immediate(self) -> int:
+        """The 32 bits of the op's operand; 0 where compiled code was not asked for its immediates."""
+        return self.op.operand & 0xFFFFFFFF
+
+    @property
     def vector_sources(self) -> list[tuple[int, int]]:
         """(start, count) of the source groups that are vector registers, in operand order."""
         groups = zip(self.op.src_start, self.op.src_count, strict=True)
@@ -60,6 +65,20 @@ class Step:
     @property
     def writes_vector(self) -> bool:
         return self.op.dst_count > 0 and self.op.dst_start < PREDICATE_BASE
+
+    def source_group(self, operand: int) -> tuple[int, int]:
+        """(start, count) of source group ``operand``."""
+        return self.op.src_start[operand], self.op.src_count[operand]
+
+    def holds_data(self, operand: int) -> bool:
+        """Whether source group ``operand`` is one vector register that something modelled has written."""
+        start, count = self.source_group(operand)
+        return count == 1 and start < PREDICATE_BASE and self.role.origin[start] == DEFINED
+
+    def is_address(self, operand: int) -> bool:
+        """Whether source group ``operand`` came from instructions without a functional model, as addresses do."""
+        start, count = self.source_group(operand)
+        return count > 0 and start < PREDICATE_BASE and bool((self.role.origin[start:start + count] >= 0).any())
 
     def source(self, operand: int) -> np.ndarray | None:
         """Registers (count, CTAs, warps, 32) of source group ``operand``; None where the group is empty."""

@@ -32,9 +32,15 @@ class GlobalMemory:
         _check_names(program, inputs, ignore)
         self.tensors = program.tensors
         self.ignored = {t for t, info in enumerate(self.tensors) if info.name in ignore}
-        self.buffers = [_buffer(info, inputs.get(info.name)) for info in self.tensors]
-        self.stores = {t: np.zeros(_num_elements(info), np.int32) for t, info in enumerate(self.tensors)
+        names = [info.name for info in self.tensors]
+        firsts = [names.index(name) for name in names]  # a program has a tensor once per tile of its CTAs
+        buffers = {t: _buffer(self.tensors[t], inputs.get(names[t])) for t in set(firsts)}
+        stores = {t: np.zeros(_num_elements(self.tensors[t]), np.int32) for t in set(firsts)}
+        self.buffers = [buffers[t] for t in firsts]
+        self.stores = {t: stores[firsts[t]] for t, info in enumerate(self.tensors)
                        if info.is_output and t not in self.ignored}
+        self.repeats = {t: np.zeros_like(counts) for t, counts in self.stores.items()}  # most writes in one turn
+        self._before = {t: np.zeros_like(counts) for t, counts in self.stores.items()}
 
     def read(self, tensor: int, offsets: np.ndarray, num_bytes: int, place: str) -> np.ndarray:
         """``num_bytes`` at each byte offset: uint8 (..., num_bytes). Raises SimulatedFailure out of bounds."""
@@ -54,14 +60,27 @@ class GlobalMemory:
         if tensor in self.stores:
             self._count(tensor, offsets, num_bytes)
 
+    def end_turn(self) -> None:
+        """What follows is ordered behind what was written so far: only there may an element be written again."""
+        for tensor, counts in self.stores.items():
+            self.repeats[tensor] = np.maximum(self.repeats[tensor], counts - self._before[tensor])
+            self._before[tensor] = counts.copy()
+
+    def add(self, tensor: int, offsets: np.ndarray, data: np.ndarray, place: str) -> None:
+        """Atomically add float32 ``data`` (uint8, (..., 4)) at each byte offset."""
+        self._check(tensor, offsets, data.shape[-1], place)
+        np.add.at(self.buffers[tensor].view(np.float32), offsets // data.shape[-1], np.ascontiguousarray(data).view(
+            np.float32)[..., 0])
+
     def outputs(self) -> dict[str, np.ndarray]:
         """Numbers of every output tensor, by name, in its shape."""
         return {info.name: decode(self.buffers[t][:info.size_bytes], info.dtype)[element_offsets(info)]
                 for t, info in enumerate(self.tensors) if t in self.stores}
 
-    def written(self) -> dict[str, np.ndarray]:
-        """Stores per element of every output tensor, by name, in its shape."""
-        return {self.tensors[t].name: counts[element_offsets(self.tensors[t])] for t, counts in self.stores.items()}
+    def written(self, *, in_one_turn: bool = False) -> dict[str, np.ndarray]:
+        """Stores per element of every output tensor, in all or at most in one turn, by name, in its shape."""
+        chosen = self.repeats if in_one_turn else self.stores
+        return {self.tensors[t].name: counts[element_offsets(self.tensors[t])] for t, counts in chosen.items()}
 
     def _count(self, tensor: int, offsets: np.ndarray, num_bytes: int) -> None:
         bits = dtype_bits(self.tensors[tensor].dtype)
@@ -91,7 +110,7 @@ def _check_names(program: Program, inputs: Mapping[str, np.ndarray], ignore: Col
             raise UserError("an input must be a tensor of the program", place=program.name, got=f"'{name}'",
                             suggestion=did_you_mean(name, names))
     for info in program.tensors:
-        if not info.is_output and info.name not in inputs:
+        if not (info.is_output or info.is_scratch) and info.name not in inputs:
             raise UserError("every input tensor needs data", place=program.name, got=f"none for '{info.name}'",
                             suggestion="see gpusim.verify.random_inputs")
 

@@ -27,23 +27,26 @@ class Tolerance:
 
     def bound(self, reference: np.ndarray) -> np.ndarray:
         """Largest allowed error of each element (float64, shape of ``reference``)."""
-        magnitude = np.abs(reference.astype(np.float64))
+        magnitude = np.abs(reference).astype(np.float64)
         largest = magnitude.max(initial=0.0, where=np.isfinite(magnitude))
         return self.rtol * magnitude + self.atol * largest
 
 
-def tolerance_for(output: str, accumulator: str, terms: int) -> Tolerance:
+def tolerance_for(output: str, accumulator: str, terms: int, times: int = 1) -> Tolerance:
     """Tolerance of an output type whose elements are sums of ``terms`` products kept in ``accumulator``.
 
     Roundings of a sum add up like a random walk, so they are allowed sqrt(terms) times half an ulp of the largest
-    element. Integers must be equal.
+    element. ``times``: how often an element is written; each time but the last rounds a part of the sum, by half an ulp
+    of the largest element at most. Integers must be equal.
     """
     if not is_float(output):
         return Tolerance(0.0, 0.0, f"{output}: integers are exact")
     rtol, atol = 2 * unit_roundoff(output), math.sqrt(terms) * unit_roundoff(accumulator)
-    return Tolerance(rtol, atol, f"{output}: half an ulp each for this result and the reference ({rtol:.1e}), and "
-                                 f"sums of {terms} terms rounded to {accumulator} in another order ({atol:.1e} of the "
-                                 "largest element)")
+    parts = (times - 1) * unit_roundoff(output)
+    between = f", and {times - 1} roundings of parts ({parts:.1e} of it)" if times > 1 else ""
+    return Tolerance(rtol, atol + parts, f"{output}: half an ulp each for this result and the reference ({rtol:.1e}), "
+                                         f"and sums of {terms} terms rounded to {accumulator} in another order "
+                                         f"({atol:.1e} of the largest element){between}")
 
 
 def sum_terms(program: Program) -> int:

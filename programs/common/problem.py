@@ -1,5 +1,5 @@
 """Models the GEMM that CUTLASS's pipelines compute, D = A * B, in any of the four operand layouts.
-Leaves out alpha and beta (1 and 0), and batches."""
+Leaves out alpha and beta (1 and 0)."""
 
 from __future__ import annotations
 
@@ -8,16 +8,14 @@ from typing import Any
 
 import gpusim as gs
 from gpusim.dsl import GmemTensor
+from gpusim.dsl.dtypes import dtype_named
 
 __all__ = ["check_layouts", "dtype", "flops", "operands", "reference"]
 
 
 def dtype(name: str) -> gs.DType:
     """The element type of a parameter."""
-    types = {"f16": gs.f16, "bf16": gs.bf16, "tf32": gs.tf32, "f32": gs.f32, "s8": gs.s8, "s32": gs.s32}
-    if name not in types:
-        raise gs.UserError("no such element type", got=f"'{name}'", suggestion=f"one of {', '.join(types)}")
-    return types[name]
+    return dtype_named(name)
 
 
 def check_layouts(layouts: str) -> None:
@@ -26,17 +24,23 @@ def check_layouts(layouts: str) -> None:
                            got=f"'{layouts}'", suggestion="tn, nn, nt or tt")
 
 
-def operands(M: int, N: int, K: int, input_type: str, output_type: str, layouts: str) -> dict[str, GmemTensor]:
-    """A is M x K; B is held as N x K, so B by column (n) has k contiguous."""
+def operands(M: int, N: int, K: int, input_type: str, output_type: str, layouts: str,
+             batches: int | None = None) -> dict[str, GmemTensor]:
+    """A is M x K; B is held as N x K, so B by column (n) has k contiguous. Batches lie one after another."""
     check_layouts(layouts)
     a_order, b_order = ("row" if layouts[0] == "t" else "column"), ("row" if layouts[1] == "n" else "column")
-    return {"A": gs.tensor("A", dtype(input_type), (M, K), order=a_order),
-            "B": gs.tensor("B", dtype(input_type), (N, K), order=b_order),
-            "D": gs.tensor("D", dtype(output_type), (M, N))}
+    tensors = (gs.tensor("A", dtype(input_type), (M, K), order=a_order),
+               gs.tensor("B", dtype(input_type), (N, K), order=b_order), gs.tensor("D", dtype(output_type), (M, N)))
+    return {tensor.name: tensor if batches is None else _batched(tensor, batches) for tensor in tensors}
 
 
-def flops(M: int, N: int, K: int) -> float:
-    return 2.0 * M * N * K
+def _batched(tensor: GmemTensor, batches: int) -> GmemTensor:
+    rows, columns = tensor.shape
+    return gs.tensor(tensor.name, tensor.dtype, (batches, rows, columns), strides=(rows * columns, *tensor.strides))
+
+
+def flops(M: int, N: int, K: int, batches: int = 1) -> float:
+    return 2.0 * M * N * K * batches
 
 
 def reference(inputs: Mapping[str, Any]) -> dict[str, Any]:

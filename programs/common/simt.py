@@ -1,5 +1,5 @@
 """Models CUTLASS 2.x's SIMT GEMM: thread maps, skewed tiles, lanes in an interleaved grid, FFMA order, epilogue.
-Leaves out the main loop, and element types other than f32."""
+Leaves out the main loop. Elements take 32 or 64 bits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import gpusim as gs
-from common.epilogue import Epilogue, Push
+from common.epilogue import Epilogue, EpilogueTile, Push
+from common.output_op import PLAIN, LinearCombination
 from common.staging import TileCopy
 from gpusim.cute.cutlass2 import (
     OutputTileShape,
@@ -26,26 +27,47 @@ from gpusim.dsl.registers import Group
 from gpusim.dsl.statements import Code, Line
 from gpusim.dsl.tiled import LANES
 
-__all__ = ["SimtOperand", "SimtShape", "ffma_triples", "simt_epilogue"]
+__all__ = ["SimtOperand", "SimtShape", "ffma_triples", "simt_epilogue", "simt_type"]
 
-WORD_BYTES = 4
-VECTOR = 4  # floats of a 16-byte access
-EPILOGUE_PADDING = 4 * VECTOR + 1  # floats per row; stores are scalar
+VECTOR_BITS = 128
+INTERLEAVED_ABOVE = 4  # rows and columns of a thread
+UNITS = {32: gs.f32, 64: gs.f64}
+"""What an array of elements in shared memory is counted in."""
+
+
+def simt_type(name: str) -> str:
+    """The name of a type that FFMA or DFMA multiplies. Raises UserError for others."""
+    if name not in ("f32", "f64"):
+        raise gs.UserError("a SIMT GEMM has elements of f32 or f64", got=f"'{name}'",
+                           suggestion="igemm_dp4a for s8, complex_gemm for complex numbers")
+    return name
 
 
 @dataclass(frozen=True)
 class SimtShape:
-    """Warps of a threadblock tile, lanes of a warp tile, elements of a lane."""
+    """Warps of a threadblock tile, lanes of a warp tile, elements of a lane, ``bits`` each."""
 
     tile: tuple[int, int, int]
     warp: tuple[int, int, int]
+    bits: int = 32
 
     def __post_init__(self) -> None:
         if any(t % w for t, w in zip(self.tile, self.warp, strict=True)) or self.tile[2] != self.warp[2]:
             raise gs.UserError("warp tiles must divide the threadblock tile and have its k", got=self.warp)
-        if any(w % (lanes * VECTOR) for w, lanes in zip(self.warp, self.lanes, strict=False)):
-            raise gs.UserError(f"a lane owns whole vectors of {VECTOR} floats", got=f"warp tile {self.warp[:2]}",
-                               suggestion=f"multiples of {self.lanes[0] * VECTOR} x {self.lanes[1] * VECTOR}")
+        if any(w % (lanes * self.vector) for w, lanes in zip(self.warp, self.lanes, strict=False)):
+            m, n = (lanes * self.vector for lanes in self.lanes)
+            raise gs.UserError(f"a lane owns whole vectors of {self.vector} elements",
+                               got=f"warp tile {self.warp[:2]}", suggestion=f"multiples of {m} x {n}")
+
+    @property
+    def vector(self) -> int:
+        """Elements of a 16-byte access."""
+        return VECTOR_BITS // self.bits
+
+    @property
+    def width(self) -> int:
+        """Registers of an element."""
+        return self.bits // 32
 
     @property
     def warps(self) -> tuple[int, int]:
@@ -66,7 +88,7 @@ class SimtShape:
 
     def lane_places(self) -> tuple[np.ndarray, np.ndarray]:
         """(32,) row and column of each lane in the grid of lanes: interleaved by 2 where both thread tiles exceed 4."""
-        interleave = 2 if min(self.thread_tile) > VECTOR else 1
+        interleave = 2 if min(self.thread_tile) > INTERLEAVED_ABOVE else 1
         row, column = RowMajorInterleaved.packed(self.lanes, interleave).inverse(np.arange(LANES))
         return row, column
 
@@ -74,7 +96,7 @@ class SimtShape:
         """(threads,) first element along m (0) or n (1) of what a thread computes, in the threadblock tile."""
         warp = np.arange(self.warps[0] * self.warps[1])
         place = warp % self.warps[0] if axis == 0 else warp // self.warps[0]
-        return (place[:, None] * self.warp[axis] + self.lane_places()[axis] * VECTOR).reshape(-1)
+        return (place[:, None] * self.warp[axis] + self.lane_places()[axis] * self.vector).reshape(-1)
 
 
 @dataclass(eq=False)
@@ -99,13 +121,17 @@ class SimtOperand:
 
     def __post_init__(self) -> None:
         registers = self.ctx.recorder.registers
-        self.array = self.ctx.smem_array(f"s{self.name}", gs.f32, self.pitch * self.shape.tile[2] * self.stages)
+        elements = self.pitch * self.shape.tile[2] * self.stages
+        self.array = self.ctx.smem_array(f"s{self.name}", UNITS[self.shape.bits], elements)
         self.read_stage, self._lane = registers.uniform(), registers.vector()
+        self.copies = self._copies()
+        self.buffers = self._registers(), self._registers()
+
+    def _copies(self) -> TileCopy:
         rows, k = self._thread_places()
         source = GlobalIterator(self.ctx, self.tensor, (self.extent, self.shape.tile[2]), (self.coord, None),
                                 Pieces(rows, k, 1), self.k)
-        self.copies = TileCopy(self.ctx, source, self.array, self._bytes(rows, k), self.stage_bytes)
-        self.buffers = self._registers(), self._registers()
+        return TileCopy(self.ctx, source, self.array, self._bytes(rows, k), self.stage_bytes)
 
     @property
     def axis(self) -> int:
@@ -121,19 +147,19 @@ class SimtOperand:
 
     @property
     def pitch(self) -> int:
-        """Floats of a row in shared memory; the padding must keep vectors aligned."""
-        padding = LANES // self.shape.tile[2] if self.k_major else 0
-        if padding % VECTOR:
+        """Elements of a row in shared memory; the padding must keep vectors aligned."""
+        padding = LANES // self.shape.tile[2] // self.shape.width if self.k_major else 0
+        if padding % self.shape.vector:
             raise gs.UserError("the padding of a transposed tile must be whole vectors", place=self.tensor.name,
                                got=f"tile k {self.shape.tile[2]}", suggestion="tile k of 8")
         return self.extent + padding
 
     @property
     def stage_bytes(self) -> int:
-        return self.pitch * self.shape.tile[2] * WORD_BYTES
+        return self.pitch * self.shape.tile[2] * self.shape.bits // 8
 
     def _bytes(self, rows: np.ndarray, k: np.ndarray) -> np.ndarray:
-        return (k * self.pitch + rows) * WORD_BYTES
+        return (k * self.pitch + rows) * self.shape.bits // 8
 
     def _thread_places(self) -> tuple[np.ndarray, np.ndarray]:
         """(pieces, threads) row and k of a thread's elements."""
@@ -147,9 +173,10 @@ class SimtOperand:
         return places[..., 1], places[..., 0]
 
     def _registers(self) -> tuple[int, ...]:
-        starts = [self.ctx.recorder.registers.vector(VECTOR)[0]
-                  for _ in range(self.shape.thread_tile[self.axis] // VECTOR)]
-        return tuple(start + n for start in starts for n in range(VECTOR))
+        vector, width = self.shape.vector, self.shape.width
+        starts = [self.ctx.recorder.registers.vector(vector * width)[0]
+                  for _ in range(self.shape.thread_tile[self.axis] // vector)]
+        return tuple(start + width * n for start in starts for n in range(vector))
 
     def setup(self) -> list[Line]:
         return self.copies.source.setup([*self.copies.addresses, self._lane])
@@ -159,17 +186,18 @@ class SimtOperand:
         if step not in self._reads:
             self._reads[step] = self._fragment_access(step)
         if (step, buffer) not in self._loads:
-            vectors = self.buffers[buffer][::VECTOR]
+            vectors = self.buffers[buffer][:: self.shape.vector]
             self._loads[step, buffer] = Code(tuple(
-                Line("LDS.128", (register, VECTOR), (self._lane, self.read_stage), piece, read_key(self.array.number))
-                for piece, register in enumerate(vectors)))
+                Line("LDS.128", (register, VECTOR_BITS // 32), (self._lane, self.read_stage), piece,
+                     read_key(self.array.number)) for piece, register in enumerate(vectors)))
         self.ctx.code(self._loads[step, buffer], self._reads[step].instance(stage * self.stage_bytes))
 
     def _fragment_access(self, step: int) -> SharedAccess:
-        vectors = np.arange(self.shape.thread_tile[self.axis] // VECTOR)
-        rows = vectors[:, None] * self.shape.lanes[self.axis] * VECTOR + self.shape.thread_places(self.axis)
+        vector = self.shape.vector
+        vectors = np.arange(self.shape.thread_tile[self.axis] // vector)
+        rows = vectors[:, None] * self.shape.lanes[self.axis] * vector + self.shape.thread_places(self.axis)
         addresses = self._bytes(rows, np.full_like(rows, step))
-        return SharedAccess(self.ctx, self.array, addresses, "LDS128", VECTOR * WORD_BYTES)
+        return SharedAccess(self.ctx, self.array, addresses, "LDS128", VECTOR_BITS // 8)
 
 
 def _in_order(thread_map: PitchLinearThreadMap) -> np.ndarray:
@@ -186,21 +214,25 @@ def ffma_triples(accumulators: tuple[int, ...], a: tuple[int, ...],
 
 
 def simt_epilogue(ctx: Context, destination: GmemTensor, coords: tuple[BlockCoordinate, BlockCoordinate],
-                  shape: SimtShape, accumulators: tuple[int, ...], over: SmemArray) -> Epilogue:
-    """One row of every thread tile a step, stored one element at a time."""
+                  shape: SimtShape, accumulators: tuple[int, ...], over: SmemArray,
+                  op: LinearCombination = PLAIN, source: GmemTensor | None = None,
+                  accumulator_type: gs.DType = gs.f32) -> Epilogue:
+    """One row of every thread tile a step, stored one element at a time. ``source``: tensor C where ``op`` reads it."""
     (lane_rows, _), rows = shape.lanes, shape.thread_tile[0]
-    tile = OutputTileShape(shape.tile[1], 1, lane_rows, shape.warps[0])
-    count = OutputTileShape(1, VECTOR, rows // VECTOR, 1, rows)
-    thread_map = optimal_thread_map(tile, count, shape.threads, 1, destination.dtype.bits)
-    return Epilogue(ctx, destination, shape.tile[:2], coords, thread_map, rows, shape.warps[0] * lane_rows,
-                    shape.tile[1] + EPILOGUE_PADDING, gs.f32, lambda step: _push_row(shape, accumulators, step), over)
+    shape_of_step = OutputTileShape(shape.tile[1], 1, lane_rows, shape.warps[0])
+    count = OutputTileShape(1, shape.vector, rows // shape.vector, 1, rows)
+    thread_map = optimal_thread_map(shape_of_step, count, shape.threads, 1, destination.dtype.bits)
+    tile = EpilogueTile(thread_map, rows, shape.warps[0] * lane_rows, shape.tile[1] + 4 * shape.vector + 1,
+                        accumulator_type, lambda step: _push_row(shape, accumulators, step))
+    return Epilogue(ctx, destination, shape.tile[:2], coords, tile, over, op, source)
 
 
 def _push_row(shape: SimtShape, accumulators: tuple[int, ...], step: int) -> Push:
     columns_of_thread = shape.thread_tile[1]
     warp = np.arange(shape.warps[0] * shape.warps[1]) % shape.warps[0]
     row = (warp[:, None] * shape.lanes[0] + shape.lane_places()[0]).reshape(-1)
-    vectors = [n // VECTOR * shape.lanes[1] * VECTOR + n % VECTOR for n in range(columns_of_thread)]
+    vector = shape.vector
+    vectors = [n // vector * shape.lanes[1] * vector + n % vector for n in range(columns_of_thread)]
     columns = np.stack([shape.thread_places(1) + offset for offset in vectors])
     registers = accumulators[step * columns_of_thread : (step + 1) * columns_of_thread]
-    return Push(np.broadcast_to(row, columns.shape), columns, [(register, 1) for register in registers])
+    return Push(np.broadcast_to(row, columns.shape), columns, [(register, shape.width) for register in registers])

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from importlib.resources import files
 from pathlib import Path
 
@@ -13,20 +11,6 @@ import pytest
 
 TABLES = Path(str(files("gpusim"))) / "data" / "hardware" / "h200"
 SMALL = ["--set", "M=128", "--set", "N=128", "--set", "K=128", "--set", "timeline.cycles=0"]
-
-
-def test_help_imports_nothing_heavy():
-    code = (
-        "import sys; sys.argv = ['gpusim', '--help']\n"
-        "from gpusim.cli.main import main\n"
-        "try: main()\n"
-        "except SystemExit as stop: assert not stop.code\n"
-        "heavy = {'numba', 'pandas', 'matplotlib', 'numpy', 'simpy', 'pyarrow', 'joblib'} & set(sys.modules)\n"
-        "assert not heavy, heavy\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert all(command in done.stdout for command in ("run", "compare", "validate", "banks", "config"))
 
 
 def test_every_command_is_listed(gpusim):
@@ -110,7 +94,7 @@ def test_run_lists_what_has_a_name(gpusim):
 
 def test_run_prints_what_a_profiler_would(gpusim, instant_engine, tmp_path):
     status, out, err = gpusim("run", "hgemm", *SMALL, "--output", str(tmp_path))
-    assert status == 0 and "simulating hgemm on h200" in err
+    assert status == 0 and err == ""
     for words in ("TFLOP/s", "% of mma.sync peak", "Theoretical Occupancy", "limited by", "Bank Conflicts", "Ways",
                   "Warp Cycles Per Issued Instruction", "L2 Hit Rate", "DRAM Bytes Read", "million per second"):
         assert words in out, words

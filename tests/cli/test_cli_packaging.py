@@ -42,7 +42,7 @@ def test_every_program_and_configuration_is_in_the_wheel(built: Path):
 
 
 def test_every_module_template_and_table_of_the_package_is_in_the_wheel(built: Path):
-    kept = {".py", ".j2", ".csv", ".gz", ".md", ".cu"}
+    kept = {".py", ".pyi", ".typed", ".j2", ".csv", ".gz", ".md", ".cu"}
     source = {path.relative_to(ROOT) for path in (ROOT / "gpusim").rglob("*") if path.suffix in kept}
     missing = {path for path in source if not (built / path).exists()}
     assert not {path for path in missing if "_data" not in path.parts}

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 import gpusim as gs
 from gpusim.dsl import Context
 from gpusim.dsl.iterators import GlobalIterator, KRange, Pieces, lane_bits
-from gpusim.dsl.launch import CtaPlace, Grid, identity_log
+from gpusim.dsl.launch import CtaPlace, Grid, Visit
 from gpusim.dsl.lowering.iterators import TilePointer, next_stage, setup
+from gpusim.dsl.raster import identity_log
 from gpusim.dsl.registers import Registers
 from gpusim.dsl.tensors import GmemTensor
 from gpusim.program import UNIFORM_BASE
@@ -44,7 +45,7 @@ def pieces(rows: int, columns: int, threads: int, elements: int) -> Pieces:
 
 
 def context(*tensors: GmemTensor, last: tuple[bool, bool] = (False, False)) -> Context:
-    return Context(SPEC, tensors, (0,) * len(tensors), place=CtaPlace(last))
+    return Context(SPEC, tensors, (0,) * len(tensors), place=CtaPlace((Visit(last),)))
 
 
 @given(st.integers(1, 3), st.integers(1, 200), st.integers(1, 20), st.booleans())
@@ -69,7 +70,8 @@ def test_lanes_cover_the_tensor_once(row_tiles: int, rows: int, k_vectors: int, 
 
 def test_a_tensor_has_as_many_tiles_as_the_grid() -> None:
     tensor = gs.tensor("A", gs.f16, (100, 64))
-    grid = Grid((tensor,), tiles=(3, 1), num_warps=4)
+    grid = Grid((tensor,))
+    grid.launch((3, 1), 4)
     with pytest.raises(gs.UserError, match="as many tiles as the grid along m, got 100 elements, 3 CTAs of 64"):
         grid.partial_tile(tensor, (64, 32), (context(tensor).launch((3, 1), warps=4)[0], None))
 
@@ -89,10 +91,10 @@ def test_vectors_need_whole_and_aligned_rows() -> None:
 def test_a_swizzled_grid_visits_every_tile_once(log: int, tiles: tuple[int, int]) -> None:
     grid = Grid(())
     grid.launch(tiles, 4, "m", raster_log=log)
-    places, coordinates = grid.cta_places(), grid.cta_coordinates()
-    busy = coordinates[places[:, 3] == 0, :2].tolist()
+    idle, tiles_of = grid.cta_places()[:, 0], grid.schedule[:, 0, 1:3]
+    busy = tiles_of[idle == 0].tolist()
     assert sorted(map(tuple, busy)) == [(m, n) for m in range(tiles[0]) for n in range(tiles[1])]
-    assert len(busy) + places[:, 3].sum() == np.prod(grid.grid)
+    assert len(busy) + idle.sum() == np.prod(grid.grid)
 
 
 @given(st.integers(1, 100))
@@ -104,7 +106,7 @@ def test_identity_log_is_cutlass_s(tiles: int) -> None:
 def test_pieces_of_a_row_share_a_pointer() -> None:
     iterator = TilePointer(Registers())
     counts = [len(iterator.piece(piece, same_row=same)[0]) for piece, same in enumerate([False, True, False, True])]
-    assert counts == [2, 3, 5, 3]
+    assert counts == [1, 3, 5, 3]
     assert iterator.places[0][0] == iterator.places[1][0] != iterator.places[2][0]
 
 

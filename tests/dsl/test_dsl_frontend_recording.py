@@ -14,6 +14,7 @@ from gpusim.dsl import Context, GmemTensor
 from gpusim.dsl.lowering import StaticTable
 from gpusim.dsl.lowering.emitter import Emitter
 from gpusim.dsl.registers import Registers
+from gpusim.dsl.source import SourceLine
 from gpusim.program import PREDICATE_BASE, Program
 
 SPEC = gs.load_gpu("h200")
@@ -128,7 +129,7 @@ def test_idle_warps_are_refused() -> None:
 
 def test_statics_number_equal_instructions_by_occurrence() -> None:
     emit, statics = Emitter(Registers()), StaticTable("k.py")
-    emit.line = 7
+    emit.line = SourceLine(7)
     for _ in range(2):
         emit.new("LEA")
     first, again = statics.pcs(emit.instructions, "s"), statics.pcs(emit.instructions, "s")

@@ -69,7 +69,8 @@ def test_blocks_cut_columns_into_a_mode() -> None:
 @given(st.sampled_from(SWIZZLES))
 def test_an_async_copy_moves_every_chunk_once(swizzle: str) -> None:
     shared = staged(64, 32, 2, swizzle)
-    grid = Grid((gs.tensor("A", gs.f16, (64, 128)),), tiles=(1, 1), num_warps=4)
+    grid = Grid((gs.tensor("A", gs.f16, (64, 128)),))
+    grid.launch((1, 1), 4)
     source = grid.local_tile(grid.tensors[0], (64, 32), (BlockCoordinate(0), None))
     copy = gs.tiled_copy(gs.copy.SM80_CP_ASYNC_CACHEGLOBAL_16B, Layout((32, 4), (4, 1)), Layout((1, 8), (8, 1)))
     accesses = async_copy_accesses(copy, source[..., 0], shared[..., 0], tensor=0, source_bytes=0, destination_bytes=0)
@@ -101,7 +102,8 @@ def test_ldmatrix_rows_are_those_of_the_cuda_kernel(operand: str) -> None:
 
 def test_stores_cover_the_tile_once() -> None:
     mma = gs.tiled_mma(gs.mma.SM80_16x8x16_F32F16F16F32_TN, tile=(64, 32), warps=(2, 1))
-    grid = Grid((gs.tensor("D", gs.f16, (64, 96)),), tiles=(1, 3), num_warps=2)
+    grid = Grid((gs.tensor("D", gs.f16, (64, 96)),))
+    grid.launch((1, 3), 2)
     tile = grid.local_tile(grid.tensors[0], (64, 32), (BlockCoordinate(0), BlockCoordinate(1)))
     accesses = store_accesses(mma, tile, 64, tensor=0, operation="STG32", width=4)
     offsets = np.concatenate([access.global_offset.ravel() for access in accesses])

@@ -49,6 +49,7 @@ class Memory:
     lines: int = 0  # global side: 128-byte lines per warp
     first_line: int = 0
     shift_bytes: int = 0  # on the shared side
+    warps: int = 64  # only so many first warps of the role take part
 
     @property
     def bytes_per_lane(self) -> int:
@@ -171,7 +172,8 @@ def _access(memory: Memory, first_warp: int, num_warps: int) -> Access:
         global_offset = (starts[:, None] + line) * LINE_BYTES + inside
     return Access(operation, operation.lower(), width, shared, global_offset,
                   tensor=-1 if not memory.lines else int(operation.startswith("STG")),
-                  lane_mask=np.full(num_warps, ALL_LANES, np.uint32), zfill_mask=np.zeros(num_warps, np.uint32))
+                  lane_mask=np.where(np.arange(num_warps) < memory.warps, ALL_LANES, 0).astype(np.uint32),
+                  zfill_mask=np.zeros(num_warps, np.uint32))
 
 
 def _shared_lanes(width: int, ways: int) -> np.ndarray:
@@ -181,7 +183,8 @@ def _shared_lanes(width: int, ways: int) -> np.ndarray:
 
 def small_gpu(sms: int = 1, *settings: str) -> GpuSpec:
     """An H200 with few SMs and a small L2: what an SM does is the same, and setting up is quick."""
-    sizes = [f"sm.count={sms}", f"noc.gpc_sms=[{', '.join(['2'] * (sms // 2) + ['1'] * (sms % 2))}]"]
+    runs = [[number, min(2, sms - 2 * number)] for number in range(-(-sms // 2))]
+    sizes = [f"sm.count={sms}", f"noc.gpc_runs={runs}"]
     return load_gpu("h200", [*sizes, "l2.capacity_bytes=2097152", *settings])
 
 

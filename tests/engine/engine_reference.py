@@ -9,15 +9,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import simpy
+from engine_units import Part, Server
 from engine_warp import WarpModel
 
 from gpusim.arch import GpuSpec
 from gpusim.arch.instructions import InstructionEntry, Kind, Pipe
-from gpusim.engine.image import ADDRESS_REGISTERS
+from gpusim.engine.image import ADDRESS_REGISTERS, FENCE, FLAG, image_of
 from gpusim.engine.machine import machine_of, machine_record
 from gpusim.engine.memory import new_memory, serve, warm_lines
 from gpusim.engine.result import WARP_STATES
-from gpusim.engine.state import COMPLETION, REQUEST_RECORD
+from gpusim.engine.state import COMPLETION, FENCE_TOKEN, REQUEST_RECORD
 from gpusim.program import Program
 
 __all__ = ["Reference", "simulate_reference"]
@@ -25,7 +26,7 @@ __all__ = ["Reference", "simulate_reference"]
 Process = Generator[simpy.Event, None, None]
 SHARED = (Kind.shared_load, Kind.shared_store, Kind.ldmatrix, Kind.stmatrix, Kind.shuffle)
 GLOBAL = (Kind.global_load, Kind.global_store, Kind.async_copy, Kind.atomic)
-STORES = (Kind.shared_store, Kind.stmatrix, Kind.global_store)
+STORES = (Kind.shared_store, Kind.stmatrix, Kind.global_store, Kind.atomic)
 PARTS = 4
 SELECTION = 0.5
 """Within a cycle: first what ends in it, then what the schedulers choose."""
@@ -40,58 +41,6 @@ class Reference:
     """(CTA, warp) -> (cycle, pc) of every issue."""
     states: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
     """(P, N) warp-cycles, as SimulationResult.state_cycles."""
-
-
-class Server:
-    """Something that does one piece of work after the other, in the order in which they were announced."""
-
-    def __init__(self) -> None:
-        self.free = 0
-        self.gap = (0, 0)
-
-    def serve(self, arrival: int, cycles: int) -> tuple[int, int]:
-        """(start, end) of a piece of work that arrives at ``arrival``."""
-        start = max(self.free, arrival)
-        self.free = start + cycles
-        return start, self.free
-
-    def join(self, now: int, cycles: int) -> int:
-        """End of a piece of work that fills the last gap and joins the end of the queue with the rest."""
-        start = max(now, self.gap[0])
-        inside = min(cycles, max(0, self.gap[1] - start))
-        if inside:
-            self.gap = (start + inside, self.gap[1])
-        if inside == cycles:
-            return start + inside
-        self.free = max(self.free, now) + cycles - inside
-        return self.free
-
-    def serve_at(self, now: int, arrival: int, cycles: int) -> int:
-        """End of a piece of work that comes at ``arrival``: a gap in front of it is remembered."""
-        if arrival > max(self.free, now):
-            self.gap = (max(self.free, now), arrival)
-        return self.serve(max(arrival, now), cycles)[1]
-
-
-class Part:
-    """A sub-partition: its warps, pipes, queue and the path of its operands."""
-
-    def __init__(self, env: simpy.Environment, gpu: GpuSpec) -> None:
-        self.warps: list[WarpModel] = []
-        self.pipes = {pipe: simpy.Resource(env) for pipe in Pipe}
-        self.queue = simpy.Resource(env, gpu.mio.queue_depth)
-        self.operands = Server()
-        self.reads: list[tuple[int, int]] = []
-        """[start, end) in which the load/store unit reads registers, and the dispatcher cannot."""
-        self.dispatch_free = 0
-        self.last: WarpModel | None = None
-
-    def dispatch(self, now: int) -> int:
-        """Cycle in which an instruction issued now gets at its registers."""
-        for start, end in self.reads:
-            if start <= now < end:
-                now = end
-        return now
 
 
 def simulate_reference(program: Program, gpu: GpuSpec, policy: str = "gto") -> Reference:
@@ -110,6 +59,7 @@ class _Sm:
         self.entries = [gpu.instruction_table.lookup(static.mnemonic) for static in program.statics]
         self.parts = [Part(self.env, gpu) for _ in range(PARTS)]
         self.data_stage, self.tag_stage, self.barrier_unit = Server(), Server(), Server()
+        self.write_port = Server()
         self.lsu_entries = deque([0] * gpu.mio.lsu_entries, gpu.mio.lsu_entries)
         self.seen = Reference(states=np.zeros((len(program.statics), len(WARP_STATES)), np.int64))
         self._open_memory()
@@ -120,7 +70,9 @@ class _Sm:
 
     def _open_memory(self) -> None:
         machine = machine_of(self.gpu)
-        self.machine = machine_record(machine)
+        self.machine, self.image = machine_record(machine), image_of(self.program, self.gpu)
+        roles = [id(role) for cta_class in self.program.classes for role in cta_class.roles]
+        self.first_op = dict(zip(roles, self.image.role_first_op.tolist(), strict=True))
         self.memory = new_memory(machine, np.zeros(1, np.int64))
         for tensor in self.program.tensors:
             if not tensor.is_output:
@@ -200,8 +152,10 @@ class _Sm:
 
     def _warp(self, warp: WarpModel) -> Process:
         issues = self.seen.issues.setdefault((warp.cta, warp.number), [])
-        for position, row in enumerate(warp.role.ops):
-            warp.row, warp.granted = row, self.env.event()
+        position = 0
+        while position < len(warp.role.ops):
+            row = warp.role.ops[position]
+            warp.row, warp.position, warp.granted = row, position, self.env.event()
             yield warp.granted
             now, entry = int(self.env.now), self._entry(warp)
             issues.append((now, int(row["pc"])))
@@ -212,11 +166,24 @@ class _Sm:
             else:
                 self._execute(warp, entry, dispatched)
                 following = warp.role.ops[position + 1 :][:1]
-                if entry.kind == Kind.branch and len(following) and following[0]["pc"] != row["pc"] + 1:
+                jump, depends = self._jump(warp, entry.kind), self._image_row(warp)["flags"] & FLAG
+                taken = len(following) and following[0]["pc"] != row["pc"] + 1 and not depends
+                if entry.kind == Kind.branch and (taken or jump != 1):
                     warp.branch_end = now + self.gpu.issue.taken_branch_cycles
+                position += jump - 1
+            position += 1
         end = max(now + 1, warp.drain)
         self._charge(warp, "drain", end - now - 1)
         warp.live = False
+
+    def _image_row(self, warp: WarpModel) -> np.void:
+        return self.image.ops[self.first_op[id(warp.role)] + warp.position]
+
+    def _jump(self, warp: WarpModel, kind: Kind) -> int:
+        """Back while a flag is missing, on once it is there, else to the next row."""
+        row = self._image_row(warp)
+        jumps = kind == Kind.branch and row["flags"] & FLAG and (row["operand"] < 0) == (warp.missing != 0)
+        return int(row["operand"]) if jumps else 1
 
     def _dispatch(self, warp: WarpModel, pipe: Pipe, now: int) -> int:
         part = self.parts[warp.slot % PARTS]
@@ -239,6 +206,8 @@ class _Sm:
             warp.commit(int(row["write_barrier"]), now + entry.latency_cycles)
         elif entry.kind == Kind.barrier:
             self._arrive(warp, int(row["operand"]) & 15, now)
+        elif self._image_row(warp)["flags"] & FENCE:
+            self._fence(warp, max(now, self.tag_stage.free, self.write_port.free))
         else:
             if resource is not None:
                 self._hold(resource, now + entry.issue_interval_cycles)
@@ -292,10 +261,11 @@ class _Sm:
     def _global(self, warp: WarpModel, kind: Kind, arrival: int) -> int:
         """Returns when the last line's tag has passed."""
         lines, row = warp.of_access("request_count"), warp.row
-        tags, done = self.tag_stage.serve(arrival, lines * self.gpu.l1.tag_interval_cycles)
-        if kind == Kind.global_store:
+        leaves, done = self.tag_stage.serve(arrival, self._tag_cycles(warp))
+        if self._writes(warp, kind):
+            leaves, done = self.write_port.serve(leaves, self._write_cycles(warp))
             warp.drain = done
-        if lines and (answer := self._ask(warp, kind, tags)):
+        if lines and (answer := self._ask(warp, kind, leaves)) is not None:
             copy = kind == Kind.async_copy
             token = warp.copy_started() if copy else warp.load_started(int(row["write_barrier"]))
             data_bytes = warp.of_access("lane_mask").bit_count() * int(warp.role.accesses.bytes_per_lane[row["access"]])
@@ -303,28 +273,87 @@ class _Sm:
             self.env.process(self._answer(warp.copy_arrived if copy else warp.load_arrived, token, answer, cycles))
         return done
 
-    def _ask(self, warp: WarpModel, kind: Kind, time: int) -> int:
-        """Cycle of the memory system's answer to one access; 0 for a store, which gets none."""
+    def _tag_cycles(self, warp: WarpModel) -> int:
+        """One per line; a whole line that eight lanes copy with cp.async takes less, one that comes in halves twice."""
+        row, l1 = warp.row["access"], self.gpu.l1
+        if warp.role.accesses.operation[row] != "CPA16":
+            return warp.of_access("request_count") * l1.tag_interval_cycles
+        cycles = 0.0
+        lanes = self._lanes(warp)
+        for group in (lanes[lane : lane + 8] for lane in range(0, 32, 8)):
+            pieces = [piece for piece in group if piece]
+            lines = len({source // 8 for _, source in pieces})
+            halves = any((shared ^ 1, source ^ 1) not in lanes for shared, source in pieces)
+            whole = lines == 1 and not halves and len({source for _, source in pieces}) == 8
+            cycles += l1.whole_line_cycles if whole else lines * (1 + halves) * l1.tag_interval_cycles
+        return int(np.ceil(cycles))
+
+    def _lanes(self, warp: WarpModel) -> list[tuple[int, int] | None]:
+        """(shared, global) 16-byte chunk of each lane that copies, None for the others."""
+        table, row, w = warp.role.accesses, warp.row["access"], warp.number - warp.role.first_warp
+        mask = int(table.lane_mask[row, w]) & ~int(table.zfill_mask[row, w])
+        return [(int(table.shared_address[row, w, lane]) // 16, int(table.global_offset[row, w, lane]) // 16)
+                if mask >> lane & 1 else None for lane in range(32)]
+
+    def _write_cycles(self, warp: WarpModel) -> int:
+        """A sector takes one turn of the port, one that is not written as a whole two."""
+        table, row, w = warp.role.accesses, warp.row["access"], warp.number - warp.role.first_warp
+        lanes = [int(table.global_offset[row, w, lane]) for lane in range(32) if int(table.lane_mask[row, w]) >> lane & 1]
+        if not table.operation[row].startswith("STG"):  # atomics
+            return -(-len(lanes) * int(table.bytes_per_lane[row]) // self.gpu.shared.bytes_per_wavefront)
+        written = [sum(offset // 32 == sector for offset in lanes) * int(table.bytes_per_lane[row])
+                   for sector in {offset // 32 for offset in lanes}]
+        turns = sum(1 if count == 32 else 2 for count in written)
+        return int(np.ceil(turns * 32 / self.gpu.noc.sm_write_bytes_per_cycle))
+
+    def _writes(self, warp: WarpModel, kind: Kind) -> bool:
+        return kind == Kind.global_store or (kind == Kind.atomic and int(warp.row["write_barrier"]) == 7)
+
+    def _fence(self, warp: WarpModel, time: int) -> None:
+        """MEMBAR of the warps that its access names: until the memory says that all writes have been performed."""
+        if warp.row["access"] >= 0 and not warp.of_access("request_count"):
+            return
+        request, done = np.zeros(1, REQUEST_RECORD), np.zeros(1, COMPLETION)
+        request["time"], request["token"], request["flag"] = time, FENCE_TOKEN, -1
+        self._serve(request, warp.role.accesses.requests, done)
+        warp.membar_end = 1 << 60
+        self.env.process(self._answer(lambda _, passed: setattr(warp, "membar_end", passed), 0, done[0], 0))
+
+    def _serve(self, request: np.ndarray, lines: np.ndarray, done: np.ndarray) -> int:
+        return int(serve(self.memory, self.machine, request, np.zeros(1, np.int64), lines, self.image.flags, done))
+
+    def _ask(self, warp: WarpModel, kind: Kind, time: int) -> np.void | None:
+        """The memory system's answer to one access; none for a store."""
         table, row, done = warp.role.accesses, warp.row, np.zeros(1, COMPLETION)
         request = np.zeros(1, REQUEST_RECORD)
         base = self.program.cta_bases[warp.cta, table.tensor[row["access"]]] + row["global_offset"]
         request["time"], request["base"] = time, base
         request["first"], request["count"] = warp.of_access("request_first"), warp.of_access("request_count")
-        request["is_write"] = kind == Kind.global_store
-        serve(self.memory, self.machine, request, np.zeros(1, np.int64), table.requests, done)
-        return int(done["time"][0])
+        image = self._image_row(warp)
+        request["cta"], request["flag"] = warp.cta, image["operand"] if image["flags"] & FLAG else -1
+        request["is_write"] = self._writes(warp, kind)
+        count = self._serve(request, table.requests, done)
+        if count and done["flag"][0] >= 0:
+            self.env.process(self._learn(warp, done[0]))
+        return done[0] if count else None
 
-    def _answer(self, arrived: Callable[[int, int], None], token: int, time: int, cycles: int) -> Process:
+    def _learn(self, warp: WarpModel, done: np.void) -> Process:
+        """What a poll found."""
+        yield self.env.timeout(done["time"] - self.env.now)
+        warp.missing, warp.polls = int(done["flag"]), True
+
+    def _answer(self, arrived: Callable[[int, int], None], token: int, done: np.void, cycles: int) -> Process:
         """Data cross the data stage when they arrive."""
-        yield self.env.timeout(time - self.env.now)
-        passed = self.data_stage.join(time, cycles)
-        arrived(token, passed)
+        yield self.env.timeout(done["time"] - self.env.now)
+        arrived(token, self.data_stage.join(int(done["time"]), cycles))
 
     def _arrive(self, warp: WarpModel, barrier: int, now: int) -> None:
         """All live warps of a CTA have to come; the barrier unit takes them one by one."""
         _, served = self.barrier_unit.serve(now, self.gpu.barrier.cycles_per_warp)
-        warp.at_barrier = barrier
+        mnemonic = self.program.statics[warp.row["pc"]].mnemonic
+        warp.at_barrier, warp.defers = barrier, mnemonic == "BAR.SYNC.DEFER_BLOCKING"
         peers = [peer for part in self.parts for peer in part.warps if peer.live and peer.cta == warp.cta]
         if all(peer.at_barrier == barrier for peer in peers):
+            found = next((peer.missing for peer in peers if peer.polls), 0)
             for peer in peers:
-                peer.at_barrier, peer.barrier_end = None, served + self.gpu.barrier.base_cycles
+                peer.at_barrier, peer.barrier_end, peer.missing = None, served + self.gpu.barrier.base_cycles, found

@@ -9,6 +9,7 @@ import numpy as np
 import simpy
 
 from gpusim.arch.instructions import Kind
+from gpusim.engine.image import FENCED
 from gpusim.program import RoleProgram
 
 __all__ = ["WarpModel"]
@@ -44,15 +45,22 @@ class WarpModel:
     slot: int
     age: int
     live: bool = True
+    position: int = 0
     row: np.void = field(default_factory=lambda: np.zeros(1, "i1")[0])
     granted: simpy.Event = field(init=False)
     stall_end: int = 0
     branch_end: int = 0
     barrier_end: int = 0
     at_barrier: int | None = None
+    defers: bool = False
+    """Whether the last barrier holds back only what uses memory."""
     yielded: bool = False
     data_free: int = 0
     drain: int = 0
+    membar_end: int = 0
+    missing: int = 0
+    """What its CTA's last poll of a flag found: 0 the awaited value."""
+    polls: bool = False
     boards: list[Board] = field(default_factory=lambda: [Board() for _ in range(8)])
     groups: list[Group] = field(default_factory=lambda: [Group()])
     """The last one is open."""
@@ -68,8 +76,10 @@ class WarpModel:
             return "wait"
         if now < self.branch_end:
             return "branch_resolving"
-        if self.at_barrier is not None or now < self.barrier_end:
+        if (kind in FENCED or not self.defers) and (self.at_barrier is not None or now < self.barrier_end):
             return "barrier"
+        if now < self.membar_end:
+            return "membar"
         long_release, short_release = self._scoreboards(kind)
         if now < long_release:
             return "long_scoreboard"

@@ -67,7 +67,8 @@ def test_sides_an_access_lacks_are_empty() -> None:
 def test_zero_filled_lanes_write_shared_memory_but_read_nothing() -> None:
     half = np.array([0xFFFF0000, 0], np.uint32)
     table = build_access_table([copy(half)])
-    np.testing.assert_array_equal(table.request_count, [[8, 8]])  # 4 lines, either half of their sectors
+    # Warp 0 scatters 4 lines: two rows of shared memory each, either half of a sector. Warp 1 copies 8 in order.
+    np.testing.assert_array_equal(table.request_count, [[4 * 2 * 2, 8]])
     np.testing.assert_array_equal(table.wavefronts, build_access_table([copy()]).wavefronts)
 
 
@@ -80,7 +81,7 @@ def test_an_empty_role_has_an_empty_table() -> None:
 def test_dtypes_are_those_of_the_contract() -> None:
     table = build_access_table([copy(), load()])
     expected = {
-        "tensor": "i1", "bytes_per_lane": "u1", "lane_mask": "u4", "zfill_mask": "u4", "shared_address": "i4",
+        "tensor": "i2", "bytes_per_lane": "u1", "lane_mask": "u4", "zfill_mask": "u4", "shared_address": "i4",
         "global_offset": "i8", "wavefronts": "u2", "ideal_wavefronts": "u2", "bank_conflicts": "f4",
         "request_first": "i4", "request_count": "i4", "requests": REQUEST,
     }

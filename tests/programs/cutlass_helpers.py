@@ -12,6 +12,7 @@ import numpy as np
 
 import gpusim as gs
 from gpusim.program import Program
+from gpusim.verify import CheckReport, check_program, random_inputs
 
 SPEC = gs.load_gpu("h200")
 HARDWARE = Path(gs.__file__).parent / "data/hardware/h200"
@@ -20,6 +21,12 @@ HARDWARE = Path(gs.__file__).parent / "data/hardware/h200"
 @cache
 def record(name: str, sizes: tuple[int, int, int], schedule: str = "source", **parameters: Any) -> Program:
     return gs.load_program(name).record(SPEC, dict(zip("MNK", sizes, strict=True)), schedule=schedule, **parameters)
+
+
+def check(name: str, program: Program, seed: int) -> CheckReport:
+    """The verdict on a program of a file, on random data."""
+    inputs = random_inputs(program, seed=seed)
+    return check_program(program, inputs, gs.load_program(name).expected(program, inputs))
 
 
 def mnemonics(program: Program, scope: str = "") -> list[str]:

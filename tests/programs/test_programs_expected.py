@@ -15,12 +15,22 @@ import pytest
 import gpusim as gs
 
 EXPECTED = Path(__file__).parent / "expected"
-PROGRAMS = ("gemm_multistage", "gemm_pipelined", "hgemm_multistage", "sgemm_multistage", "sgemm_pipelined")
-SIZES = {"M": 256, "N": 256, "K": 256}
+GEMM = {"M": 256, "N": 256, "K": 256}
+PROGRAMS = {
+    **dict.fromkeys(("gemm_multistage", "gemm_pipelined", "hgemm_cute", "hgemm_double_buffer", "hgemm_multistage",
+                     "hgemm_single_stage", "sgemm_multistage", "sgemm_pipelined"), GEMM),
+    **dict.fromkeys(("column_read", "copy_async", "copy_global", "transpose_shared"), {"M": 128, "N": 256}),
+    "copy_fragments": {"M": 128, "K": 128},
+    "gemm_batched": {**GEMM, "batches": 2}, "gemm_gather_scatter": GEMM, "gemm_grouped": {},
+    **dict.fromkeys(("complex_gemm", "igemm_dp4a", "wmma_gemm"), GEMM),
+    **dict.fromkeys(("gemm_splitk_parallel", "gemm_splitk_serial", "gemm_streamk"), {**GEMM, "K": 1024}),
+    "conv2d_fprop": {"N": 2, "H": 8, "W": 16, "C": 40, "K": 128, "R": 3, "S": 3},
+}
+"""What is summarised, by name: the problem size."""
 
 
 def summary(name: str) -> dict[str, Any]:
-    program = gs.load_program(name).record(gs.load_gpu("h200"), SIZES)
+    program = gs.load_program(name).record(gs.load_gpu("h200"), PROGRAMS[name])
     role = program.classes[0].roles[0]
     statics = [program.statics[pc] for pc in role.ops["pc"].tolist()]
     performed = role.ops["access"][(role.ops["access"] >= 0) & (role.ops["active"] == 1)].tolist()

@@ -15,6 +15,7 @@ from gpusim.arch import load_gpu
 from gpusim.engine.result import EVENT
 from gpusim.errors import UserError
 from gpusim.report.html import format_number
+from gpusim.report.metric import Run
 from gpusim.report.rules import advise
 from gpusim.report.run_directory import RunRecord, whole_directory, write_run_directory
 from gpusim.report.summary import summarise
@@ -51,14 +52,15 @@ def test_parquet_and_csv_hold_the_same_table(record, tmp_path):
 
 def test_the_html_report_needs_nothing_from_elsewhere(record, tmp_path):
     page = (write_run_directory(tmp_path / "tiny", record) / "report.html").read_text()
-    assert page.count("<svg") == 2
     assert not re.search(r"<(?:link|script|img)[^>]+(?:src|href)=", page)
-    assert "Bank Conflicts" in page and "sm__cycles_elapsed.max" in page and "program: tiny" in page
+    assert not re.search(r"(?:url\(|@import|href=)\s*[\"']?(?!#)[a-z]+:", page)
 
 
 def test_figures_in_the_report_are_well_formed(record, tmp_path):
     page = (write_run_directory(tmp_path / "tiny", record) / "report.html").read_text()
-    for picture in re.findall(r"<svg.*?</svg>", page, re.DOTALL):
+    pictures = re.findall(r"<svg.*?</svg>", page, re.DOTALL)
+    assert len(pictures) == 6  # roofline, occupancy, memory chart, banks, utilisation, timeline
+    for picture in pictures:
         assert ElementTree.fromstring(picture).tag.endswith("svg")
 
 
@@ -90,8 +92,12 @@ def test_a_failure_leaves_nothing_behind(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def _run(program, result) -> Run:
+    return Run(program, result, load_gpu("h200"))
+
+
 def test_advice_repeats_nsights_sentence_about_bank_conflicts(tiny_program, tiny_result):
-    conflicts = next(advice for advice in advise(tiny_program, tiny_result) if advice.level == "OPT")
+    conflicts = next(advice for advice in advise(_run(tiny_program, tiny_result)) if advice.level == "OPT")
     assert conflicts.place == "kernel.py:20 ldmatrix sA:"
     assert re.search(
         r"causes on average a 8\.0 - way bank conflict across all 48 shared load requests\. This results in 192 bank "
@@ -100,13 +106,13 @@ def test_advice_repeats_nsights_sentence_about_bank_conflicts(tiny_program, tiny
 
 
 def test_advice_names_the_main_stall_and_its_line(tiny_program, tiny_result):
-    stall = next(advice for advice in advise(tiny_program, tiny_result) if advice.level == "INF")
-    assert stall.place == "kernel.py:24" and "Long Scoreboard" in stall.sentence
+    stall = next(advice for advice in advise(_run(tiny_program, tiny_result)) if advice.place == "kernel.py:24")
+    assert stall.level == "INF" and "Long Scoreboard" in stall.sentence
 
 
 def test_assumptions_are_repeated_as_warnings(tiny_program, tiny_result):
     sampled = dataclasses.replace(tiny_result, assumptions=("4 of 132 SMs were simulated",))
-    assert str(advise(tiny_program, sampled)[-1]) == "WRN 4 of 132 SMs were simulated"
+    assert "WRN 4 of 132 SMs were simulated" in map(str, advise(_run(tiny_program, sampled)))
 
 
 def test_summary_names_the_rate_of_the_engine_and_the_limiter(record):

@@ -1,22 +1,23 @@
-"""Tests of the recorded window: copies by stage, issue classes, figure and Perfetto trace say what the events say."""
+"""Tests of the recorded window: copies by stage, issue classes, iterations, busy units; figure and text agree."""
 
 from __future__ import annotations
 
 import dataclasses
-import gzip
-import json
-from collections import defaultdict
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gpusim.arch import load_gpu
-from gpusim.engine.result import EVENT
+from gpusim.engine.result import EVENT, WARP_STATES
 from gpusim.errors import UserError
-from gpusim.report.perfetto import trace_events, write_trace
-from gpusim.report.style import save_figure, svg_text
-from gpusim.report.timeline import ISSUE_CLASSES, copy_tags, events_of, timeline
-from gpusim.report.timeline_figure import draw_timeline
+from gpusim.report.states import STATES
+from gpusim.report.style import CLASS_COLORS, save_figure, svg_text
+from gpusim.report.timeline import ISSUE_CLASSES, busy_share, copy_tags, events_of, timeline
+from gpusim.report.timeline_figure import draw_timeline, draw_timelines
+from gpusim.report.timeline_iterations import iteration_cycles, num_iterations
+from gpusim.report.timeline_text import ISSUE_LETTERS, STATE_LETTERS, axis_row, text_legend, text_rows
 
 
 @pytest.fixture
@@ -27,13 +28,13 @@ def window(tiny_program, tiny_result):
 def test_copies_go_round_the_stages_in_commit_order(window):
     assert [copy.group for copy in window.copies] == list(range(8))
     assert [copy.stage for copy in window.copies] == [number % 3 for number in range(8)]
-    assert window.num_stages == 3
+    assert window.stages == [0, 1, 2]
 
 
 def test_a_copy_group_lasts_from_its_first_issue_to_its_last_arrival(window, tiny_program, tiny_result):
     copies = events_of(tiny_result, "copy")
     own = copies[copies["cta"] == window.cta]
-    group, _ = copy_tags(tiny_program, own)
+    group = copy_tags(tiny_program, own).group
     for copy in window.copies:
         assert copy.start == own["start"][group == copy.group].min()
         assert copy.end == own["end"][group == copy.group].max()
@@ -48,7 +49,7 @@ def test_copies_overlap_the_mma_of_earlier_tiles(window):
 
 def test_issue_classes_name_what_is_issued(window):
     classes = {ISSUE_CLASSES[number] for number in window.issue_classes}
-    assert classes == {"MMA", "shared load", "asynchronous copy", "wait and barrier", "global memory", "other"}
+    assert classes == {"MMA or FMA", "shared memory", "asynchronous copy", "wait and barrier", "global memory", "other"}
 
 
 def test_a_window_without_events_or_an_absent_cta_is_refused(tiny_program, tiny_result):
@@ -58,6 +59,61 @@ def test_a_window_without_events_or_an_absent_cta_is_refused(tiny_program, tiny_
         timeline(tiny_program, empty, spec)
     with pytest.raises(UserError, match="that CTA is not in the recorded window, got 7; known: 0, 1"):
         timeline(tiny_program, tiny_result, spec, cta=7)
+    with pytest.raises(UserError, match="that warp of CTA 1 is not in the recorded window, got 9; known: 0, 1, 2, 3"):
+        timeline(tiny_program, tiny_result, spec, cta=1, warps=[9])
+
+
+def test_chosen_warps_and_cycles_are_all_that_is_shown(tiny_program, tiny_result):
+    data = timeline(tiny_program, tiny_result, load_gpu("h200"), cta=1, warps=(0, 2), cycles=(150, 250))
+    assert data.warps == [0, 2] and (data.start_cycle, data.end_cycle) == (150, 250)
+    assert set(data.issues["warp"]) == {0, 2} and set(data.issues["cta"]) == {1}
+    assert data.issues["start"].max() < 250 and data.issues["end"].min() > 150
+
+
+def test_warps_of_a_cta_with_several_roles_are_named_by_them(tiny_program, tiny_result):
+    (role,) = tiny_program.classes[0].roles
+    roles = (dataclasses.replace(role, name="load", num_warps=1), dataclasses.replace(role, name="mma", first_warp=1))
+    kind = dataclasses.replace(tiny_program.classes[0], roles=roles)
+    data = timeline(dataclasses.replace(tiny_program, classes=(kind,)), tiny_result, load_gpu("h200"))
+    assert list(data.warp_names.values())[:2] == ["warp 0 (load, sub-partition 0)", "warp 1 (mma, sub-partition 1)"]
+
+
+def test_iterations_begin_where_the_loop_body_begins_again(window, tiny_program, tiny_result):
+    """The body starts at its ldmatrix (pc 3) and runs six times."""
+    first_pc = window.issues[window.issues["pc"] == 3]
+    begins = [(begin.warp, begin.cycle) for begin in window.iterations]
+    assert sorted(begins) == sorted(zip(first_pc["warp"].tolist(), first_pc["start"].tolist(), strict=True))
+    assert num_iterations(tiny_program, window.cta) == 6
+    assert [begin.iteration for begin in window.iterations if begin.warp == 0] == list(range(6))
+
+
+def test_iterations_last_from_their_first_issue_to_their_last_in_any_warp(window, tiny_program, tiny_result):
+    begins = {begin.iteration: begin.cycle for begin in window.iterations if begin.warp == 0}
+    start, end = iteration_cycles(tiny_program, tiny_result.events, window.cta, 2, 3)
+    assert start == begins[2]  # warp 0 starts first, warp 3 six cycles later
+    barriers = window.issues[(window.issues["pc"] == 9) & (window.issues["warp"] == 3)]
+    assert end == barriers["end"][3]
+
+
+def test_iterations_that_are_not_recorded_whole_have_no_cycles(window, tiny_program, tiny_result):
+    _, end = iteration_cycles(tiny_program, tiny_result.events, window.cta, 2, 3)
+    part = tiny_result.events[tiny_result.events["end"] < end]
+    assert iteration_cycles(tiny_program, part, window.cta, 2, 3) is None
+    assert iteration_cycles(tiny_program, part, window.cta, 1, 2) is not None
+
+
+@given(
+    spans=st.lists(st.tuples(st.integers(-20, 120), st.integers(1, 40)), max_size=12),
+    bins=st.integers(1, 30), units=st.integers(1, 4),
+)
+def test_busy_share_counts_busy_cycles(spans, bins, units):
+    rows = np.array([(0,) * 8 + (start, start + length) for start, length in spans], EVENT)
+    share = busy_share(rows, 10, 100, bins, units)
+    cycles = sum(max(0, min(start + length, 100) - max(start, 10)) for start, length in spans)
+    assert share.mean() * 90 * units == pytest.approx(cycles)
+    if bins == 30:  # three cycles a bin
+        busy = [sum(start <= cycle < start + length for start, length in spans) for cycle in range(10, 100)]
+        assert share * 3 * units == pytest.approx(np.array(busy).reshape(30, 3).sum(axis=1))
 
 
 def test_the_figure_is_the_same_text_for_the_same_events(window, tmp_path):
@@ -68,46 +124,41 @@ def test_the_figure_is_the_same_text_for_the_same_events(window, tmp_path):
     assert svg.read_text().startswith("<?xml") and png.read_bytes().startswith(b"\x89PNG")
 
 
-def test_slices_of_a_thread_nest(tiny_program, tiny_result):
-    """Perfetto refuses overlapping slices on one track: each must lie inside or beside any other."""
-    threads = defaultdict(list)
-    for event in trace_events(tiny_program, tiny_result):
-        if event["ph"] == "X":
-            start = round(event["ts"] * 1000)
-            threads[event["pid"], event["tid"]].append((start, -(start + round(event["dur"] * 1000))))
-    for slices in threads.values():
-        open_ends: list[int] = []
-        for start, negative_end in sorted(slices):
-            while open_ends and open_ends[-1] <= start:
-                open_ends.pop()
-            assert not open_ends or -negative_end <= open_ends[-1]
-            open_ends.append(-negative_end)
+def test_two_windows_share_an_axis_that_starts_with_each(tiny_program, tiny_result):
+    spec = load_gpu("h200")
+    windows = [timeline(tiny_program, tiny_result, spec, cycles=cycles) for cycles in ((100, 300), (200, 500))]
+    *panels, _ = draw_timelines(windows, ["short", "long"], aligned=True).axes
+    assert [axes.get_xlim() for axes in panels] == [(0, 300)] * 2
+    assert [axes.get_xlabel() for axes in panels] == [
+        "cycles since the first cycle shown, 100 (SM 0, CTA 0)", "cycles since the first cycle shown, 200 (SM 0, CTA 0)"
+    ]
+    *panels, _ = draw_timelines(windows, ["short", "long"]).axes
+    assert [axes.get_xlim() for axes in panels] == [(100, 500)] * 2
 
 
-def test_every_copy_is_an_async_slice_that_ends(tiny_program, tiny_result):
-    events = trace_events(tiny_program, tiny_result)
-    begins = {event["id"]: event for event in events if event["ph"] == "b"}
-    ends = {event["id"]: event for event in events if event["ph"] == "e"}
-    assert len(begins) == len(events_of(tiny_result, "copy"))
-    assert begins.keys() == ends.keys()
-    assert all(begins[number]["ts"] < ends[number]["ts"] for number in begins)
-    assert begins[0]["name"] == "cp.async gA -> sA stage 0"
+def test_a_letter_of_the_text_is_what_fills_most_of_its_column(window):
+    """One column per cycle: every cycle shows the very event."""
+    columns = window.end_cycle - window.start_cycle
+    issued, waits = text_rows(window, columns)[:2]
+    assert issued.name == "warp 0 (sub-partition 0)" and waits.name.strip() == "waits for"
+    own = window.issues["warp"] == 0
+    for start, kind in zip(window.issues["start"][own], window.issue_classes[own], strict=True):
+        column = start - window.start_cycle
+        assert (issued.text[column], issued.colors[column]) == (ISSUE_LETTERS[kind], CLASS_COLORS[kind])
+    for row in window.states[window.states["warp"] == 0]:
+        name = WARP_STATES[row["state"]]
+        for column in range(max(row["start"] - window.start_cycle, 0), row["end"] - window.start_cycle):
+            assert (waits.text[column], waits.colors[column]) == (STATE_LETTERS[name], STATES[name].color)
 
 
-def test_copies_in_flight_return_to_none(tiny_program, tiny_result):
-    counters = [event["args"]["copies"] for event in trace_events(tiny_program, tiny_result) if event["ph"] == "C"]
-    assert counters[-1] == 0 and min(counters) == 0 and max(counters) > 4
+def test_rows_of_the_text_are_equally_long_and_its_legend_names_every_letter(window):
+    rows = text_rows(window, 60)
+    assert {len(row.text) for row in rows} == {len(row.colors) for row in rows} == {60}
+    known = {entry.letter for entries in text_legend(window) for entry in entries}
+    assert {letter for row in rows[: 2 * len(window.warps)] for letter in row.text} - {" "} <= known
+    assert axis_row(window, 60).text.startswith(f"|{window.start_cycle:,}")
 
 
-def test_the_trace_file_is_json_with_a_nanosecond_per_cycle(tiny_program, tiny_result, tmp_path):
-    path = tmp_path / "trace.json.gz"
-    write_trace(path, tiny_program, tiny_result, {"gpu": "h200"})
-    first = path.read_bytes()
-    write_trace(path, tiny_program, tiny_result, {"gpu": "h200"})
-    assert path.read_bytes() == first
-    document = json.loads(gzip.decompress(first))
-    assert document["displayTimeUnit"] == "ns" and document["otherData"] == {"gpu": "h200"}
-    issue = next(event for event in document["traceEvents"] if event.get("cat") == "issue")
-    assert issue["dur"] == 0.001
-    names = {event["args"]["name"] for event in document["traceEvents"] if event["ph"] == "M"}
-    assert {"SM 0", "tensor pipe 3", "shared-memory data stage"} <= names
+def test_no_letter_means_two_things():
+    letters = [*ISSUE_LETTERS, *STATE_LETTERS.values()]
+    assert len(letters) == len(set(letters)) == len(ISSUE_CLASSES) + len(WARP_STATES)

@@ -21,7 +21,12 @@ from gpusim.cute.cutlass2.tensor_op import (
     TensorOpMultiplicand,
     congruous_crosswise,
 )
-from gpusim.cute.cutlass2.thread_maps import PitchLinearThreadMap, stripmined, transposed, warp_raked
+from gpusim.cute.cutlass2.tensor_op_lds import (
+    TensorOpMultiplicand32bCongruous,
+    TensorOpMultiplicand64bCongruous,
+    TensorOpMultiplicand64bCrosswise,
+)
+from gpusim.cute.cutlass2.thread_maps import PitchLinearThreadMap, stripmined, transposed, warp_raked, warp_striped
 
 __all__ = [
     "AffineRankN",
@@ -36,9 +41,13 @@ __all__ = [
     "RowMajorInterleaved",
     "RowMajorTensorOpMultiplicand",
     "TensorOpMultiplicand",
+    "TensorOpMultiplicand32bCongruous",
+    "TensorOpMultiplicand64bCongruous",
+    "TensorOpMultiplicand64bCrosswise",
     "congruous_crosswise",
     "optimal_thread_map",
     "stripmined",
     "transposed",
     "warp_raked",
+    "warp_striped",
 ]

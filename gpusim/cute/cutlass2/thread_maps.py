@@ -13,7 +13,7 @@ import numpy as np
 from gpusim.cute.int_tuple import ceil_div
 from gpusim.errors import UserError
 
-__all__ = ["PitchLinearThreadMap", "stripmined", "transposed", "warp_raked"]
+__all__ = ["PitchLinearThreadMap", "stripmined", "transposed", "warp_raked", "warp_striped"]
 
 Pair = tuple[int, int]
 _WARP_LANES = 32
@@ -93,6 +93,27 @@ def warp_raked(shape: Pair, threads: int, arrangement: Pair, elements_per_access
     row = arrangement[1] * iterations[1] * (warp // contiguous) + lane // arrangement[0]
     initial = np.stack([vector * elements_per_access, row], axis=-1)
     delta = (arrangement[0] * elements_per_access, arrangement[1])
+    return PitchLinearThreadMap(shape, elements_per_access, iterations, delta, initial)
+
+
+def warp_striped(shape: Pair, threads: int, arrangement: Pair, elements_per_access: int) -> PitchLinearThreadMap:
+    """Warps take turns along the strided mode, and are next to one another where it has no more rows (f64 operands).
+
+    Raises UserError where the warps' accesses do not divide the tile.
+    """
+    accesses = tuple(_divided(n, by, "vectors by lanes") for n, by in
+                     zip((_in_vectors(shape, elements_per_access), shape[1]), arrangement, strict=True))
+    lanes = arrangement[0] * arrangement[1]
+    warps = threads // lanes
+    strided = warps if accesses[1] >= warps else warps // accesses[1]
+    contiguous = accesses[0] // strided if warps > accesses[1] else 1
+    iterations = (_divided(accesses[0], contiguous, "by warps"), _divided(accesses[1], strided, "by warps"))
+    t = np.arange(threads)
+    warp, lane = t // lanes, t % lanes
+    vector = arrangement[0] * iterations[0] * (warp % contiguous) + lane % arrangement[0]
+    row = arrangement[1] * (warp // contiguous) + lane // arrangement[0]
+    initial = np.stack([vector * elements_per_access, row], axis=-1)
+    delta = (arrangement[0] * elements_per_access, arrangement[1] * strided)
     return PitchLinearThreadMap(shape, elements_per_access, iterations, delta, initial)
 
 

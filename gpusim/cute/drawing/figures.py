@@ -16,6 +16,7 @@ from gpusim.cute.drawing.grid import offset_grid, owner_grid
 from gpusim.cute.int_tuple import IntTuple
 from gpusim.cute.layout import Layout
 from gpusim.errors import UserError
+from gpusim.files import replacing
 
 __all__ = ["draw_bank_hits", "draw_copy", "draw_layout", "draw_mma", "draw_tv", "save"]
 
@@ -76,7 +77,8 @@ def draw_bank_hits(hits: np.ndarray, title: str = "distinct words per bank") -> 
 
 def save(figure: Any, path: str | Path) -> None:
     """Write a figure to ``path``; the suffix picks SVG or PNG."""
-    figure.savefig(path, dpi=150)
+    with replacing(Path(path)) as place:
+        figure.savefig(place, dpi=150)
 
 
 def _owners(owners: np.ndarray, name: str = "", across: int = 0, down: int = 0) -> Panel:

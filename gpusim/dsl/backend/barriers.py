@@ -17,6 +17,10 @@ NUM_BARRIERS = 6
 COMMIT_BARRIER = 0
 """LDGDEPBAR counts cp.async groups on SB0, where DEPBAR.LE looks; nobody else uses it in a kernel that has groups."""
 
+BATCH_ROWS = 8
+"""Fragment loads whose first uses stand so close together take one barrier: in CUTLASS's main loops the loads of a
+k step take two, one for those that its first tensor instructions read."""
+
 
 @dataclass(frozen=True)
 class BarrierFields:
@@ -83,17 +87,22 @@ def _needs(code: Sequence[Instruction], dues: Dues) -> tuple[list[int | None], l
 
 
 def _choose(pool: Sequence[int], claims: Sequence[_Claim], wanted: _Claim, rows: int) -> int:
-    """The barrier that delays nobody: one already used by the same kind until then, else a free one, else the one
-    whose present users are awaited soonest after this one (they are older, so done), else the last awaited one.
+    """The barrier that delays nobody: one that the same kind uses until then, or, where results return in order, until
+    shortly before; else a free one; else one of the same kind; else the one whose present users are awaited soonest
+    after this one (they are older, so done), else the last awaited one.
 
     Whatever is awaited beyond the block shares one barrier, so its first user waits for all: ptxas does so in the 60
     loops of h200/src/gemm.cu for the fragments that the next iteration starts with.
     """
-    same = [claim.barrier for claim in claims if (claim.kind, claim.is_result) == (wanted.kind, wanted.is_result)
-            and min(claim.due, rows) == min(wanted.due, rows)]
+    alike = {claim.barrier: min(_first_due(claims, claim.barrier), rows) for claim in claims
+             if (claim.kind, claim.is_result) == (wanted.kind, wanted.is_result)}
+    due = min(wanted.due, rows)
+    batch = BATCH_ROWS if wanted.kind in IN_ORDER and wanted.is_result else 0
+    near = [barrier for barrier, first_due in alike.items() if due == first_due or 0 < due - first_due <= batch]
     taken = {claim.barrier for claim in claims}
     free = [barrier for barrier in pool if barrier not in taken]
-    return (same or free or [min(pool, key=lambda barrier: _harm(_first_due(claims, barrier), wanted.due))])[0]
+    kindred = sorted(alike, key=lambda barrier: abs(alike[barrier] - due))
+    return (near or free or kindred or [min(pool, key=lambda barrier: _harm(_first_due(claims, barrier), due))])[0]
 
 
 def _first_due(claims: Iterable[_Claim], barrier: int) -> int:

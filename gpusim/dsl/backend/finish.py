@@ -3,9 +3,9 @@ Leaves out statements and addresses (gpusim.dsl); loops come unrolled, and the o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from gpusim.dsl.backend.block import Block, FinishedOps, block_signature
 from gpusim.dsl.backend.control import MAX_STALL_CYCLES, ControlFields, control_fields
 from gpusim.dsl.backend.graph import dependence_graph
 from gpusim.dsl.backend.instruction import decode
-from gpusim.dsl.backend.registers import estimate_registers
+from gpusim.dsl.backend.registers import RegisterEstimate, estimate_registers
 from gpusim.dsl.backend.schedule import list_schedule
 from gpusim.dsl.backend.uses import Edges
 from gpusim.errors import UserError, did_you_mean
@@ -28,9 +28,10 @@ NOP = "NOP"
 
 
 def finish(blocks: Sequence[Block], mnemonics: Sequence[str], table: InstructionTable, *,
-           schedule: Schedule = "list") -> FinishedOps:
+           schedule: Schedule = "list", known: dict[Hashable, Any] | None = None) -> FinishedOps:
     """Schedules each distinct block once, sets control fields that hold on every way through the blocks, and lays the
-    copies out in execution order.
+    copies out in execution order. ``known`` keeps what has been compiled, for further roles with the same table and the
+    same (growing) mnemonics: many classes of CTAs differ in trip counts only.
 
     ``mnemonics[pc]`` names the instruction of an op. ``schedule="source"`` keeps the order of the statements. Raises
     UserError for a mnemonic the GPU does not know or another word for the schedule.
@@ -39,15 +40,25 @@ def finish(blocks: Sequence[Block], mnemonics: Sequence[str], table: Instruction
         raise UserError("no such schedule", got=f"'{schedule}'", suggestion=did_you_mean(schedule, ("source", "list")))
     blocks = [block for block in blocks if len(block.ops)]
     distinct, which = _distinct(blocks)
+    edges, found = _edges(blocks, which), {} if known is None else known
+    key = (tuple(block_signature(block) for block in distinct), edges, schedule)
+    if key not in found:
+        found[key] = _compile(distinct, edges, mnemonics, table, schedule)
+    layouts, estimate = found[key]
+    parts = [layouts[number].lay_out(block) for number, block in zip(which, blocks, strict=True)]
+    ops = np.concatenate(parts) if parts else np.zeros(0, OP)
+    return FinishedOps(ops, estimate, _with_nop(mnemonics, ops))
+
+
+def _compile(distinct: Sequence[Block], edges: Edges, mnemonics: Sequence[str], table: InstructionTable,
+             schedule: Schedule) -> tuple[list[_Layout], RegisterEstimate]:
+    """Order and control fields of every distinct block; registers that are alive at once."""
     codes = [decode(block.ops[: block.rows], mnemonics, table) for block in distinct]
     orders = [_order(code, block, schedule) for code, block in zip(codes, distinct, strict=True)]
     scheduled = [[code[row] for row in order] for code, order in zip(codes, orders, strict=True)]
-    edges = _edges(blocks, which)
     layouts = [_Layout(order, fields, mnemonics) for order, fields in
                zip(orders, control_fields(scheduled, edges), strict=True)]
-    parts = [layouts[number].lay_out(block) for number, block in zip(which, blocks, strict=True)]
-    ops = np.concatenate(parts) if parts else np.zeros(0, OP)
-    return FinishedOps(ops, estimate_registers(scheduled, edges), _with_nop(mnemonics, ops))
+    return layouts, estimate_registers(scheduled, edges)
 
 
 def _distinct(blocks: Sequence[Block]) -> tuple[list[Block], list[int]]:

@@ -7,9 +7,12 @@ from collections.abc import Iterator, Sequence
 
 from gpusim.arch import Kind, Pipe
 from gpusim.dsl.backend.graph import Graph
-from gpusim.dsl.backend.instruction import ASYNC_ORDER, FENCES, MEMORY, Instruction
+from gpusim.dsl.backend.instruction import ASYNC_ORDER, FENCES, LOAD_TO_USE_CYCLES, MEMORY, Instruction
 
 __all__ = ["list_schedule"]
+
+HELD_CYCLES = 3
+"""MmaPipelined's tensor instructions stand 9 cycles apart instead of 6 while there are loads to be made ready."""
 
 
 def list_schedule(code: Sequence[Instruction], graph: Graph) -> list[int]:
@@ -19,8 +22,11 @@ def list_schedule(code: Sequence[Instruction], graph: Graph) -> list[int]:
     1. Tensor instructions keep their source order and issue as soon as the tensor pipe takes them.
     2. While the next one waits for nothing but the pipe, one vector ALU instruction issues before it, besides whatever
        memory and uniform instructions their pipes take. While it waits for operands, everything issues that can.
+       What leads to a load from global memory whose use is further away than the tensor work left knows no such limit,
+       and may hold the tensor instruction back by HELD_CYCLES.
     3. Among those, the one that can issue soonest; then the one with the longest path of latencies to the end of the
-       block (so fragment loads draw their address arithmetic forward); then source order.
+       block (so fragment loads draw their address arithmetic forward); then source order. In a block that multiplies
+       on the fma pipe the path of an FFMA is no shorter than those behind it take, so loads wait until they are due.
     4. Memory instructions without registers (the dead LDS ptxas writes before copies) stay in front of the next one
        that has some.
     """
@@ -46,11 +52,22 @@ def _idle_rows(code: Sequence[Instruction]) -> dict[int, list[int]]:
 
 def _path_cycles(code: Sequence[Instruction], graph: Graph) -> list[int]:
     """Per row, the longest path of latencies to the block's end; results nobody reads here are needed after it."""
-    path = [0] * len(code)
+    has_tensor_work = any(instruction.kind == Kind.mma for instruction in code)
+    path, work = [0] * len(code), 0
     for row in reversed(range(len(code))):
-        alone = code[row].expected_cycles if code[row].writes else 1
+        instruction = code[row]
+        alone = instruction.expected_cycles if instruction.writes else 1
+        if not has_tensor_work and _accumulates(instruction):
+            work += instruction.interval_cycles
+        if _accumulates(instruction) or instruction.kind in (Kind.barrier, Kind.async_copy, Kind.global_load):
+            alone = max(alone, work)
         path[row] = max([alone, *(cycles + path[later] for later, cycles in graph.after[row].items())])
     return path
+
+
+def _accumulates(instruction: Instruction) -> bool:
+    """FFMA onto its own accumulator."""
+    return instruction.pipe == Pipe.fma and set(instruction.writes) <= set(instruction.reads)
 
 
 class _Scheduler:
@@ -65,6 +82,7 @@ class _Scheduler:
         self.pipe_free = dict.fromkeys(Pipe, 0)
         self.tensor_rows: Iterator[int] = (row for row, instruction in enumerate(code) if instruction.kind == Kind.mma)
         self.next_tensor = next(self.tensor_rows, None)
+        self.tensor_cycles_left = sum(one.interval_cycles for one in code if one.kind == Kind.mma)
         self.slot_filled = False  # a vector ALU instruction has issued since the last tensor instruction
         self.cycle = 0
 
@@ -81,12 +99,15 @@ class _Scheduler:
         fillers = [row for row in self.ready if self.code[row].kind != Kind.mma]
         if tensor is None:
             return min(fillers, key=self._urgency)
-        start = self._start(tensor)
+        start = max(self.earliest[tensor], self.pipe_free[Pipe.tensor])
         waits_for_pipe_only = self.earliest[tensor] <= max(self.cycle, self.pipe_free[Pipe.tensor])
         if waits_for_pipe_only and self.slot_filled:
-            fillers = [row for row in fillers if not _is_vector_alu(self.code[row])]
-        best = min((row for row in fillers if self._start(row) < start), key=self._urgency, default=tensor)
-        return best if start > self.cycle else tensor
+            fillers = [row for row in fillers if not _is_vector_alu(self.code[row]) or self._is_pressing(row)]
+        early = (row for row in fillers if self._start(row) < start + HELD_CYCLES * self._is_pressing(row))
+        return min(early, key=self._urgency, default=tensor)
+
+    def _is_pressing(self, row: int) -> bool:
+        return self.path[row] > max(LOAD_TO_USE_CYCLES, self.tensor_cycles_left)
 
     def _start(self, row: int) -> int:
         return max(self.cycle, self.earliest[row], self.pipe_free[self.code[row].pipe])
@@ -106,6 +127,7 @@ class _Scheduler:
                 self.ready.add(later)
         if instruction.kind == Kind.mma:
             self.next_tensor, self.slot_filled = next(self.tensor_rows, None), False
+            self.tensor_cycles_left -= instruction.interval_cycles
         elif _is_vector_alu(instruction):
             self.slot_filled = True
 

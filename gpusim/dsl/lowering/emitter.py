@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpusim.dsl.registers import Group, Registers
+from gpusim.dsl.source import SourceLine
 from gpusim.program import MAX_SOURCES
 
 __all__ = ["NONE", "NO_STATEMENT", "Emitter", "Instruction"]
@@ -21,12 +22,13 @@ class Instruction:
     mnemonic: str
     dst: Group
     sources: tuple[Group, ...]
-    line: int
+    line: SourceLine
     statement: int = NO_STATEMENT  # of the block: its instance says whether this is active
     piece: int = -1  # row of the access table after the instance's first, -1: touches no memory
     memory_key: int = -1
     carries_operand: bool = False
     active: bool = True  # False: guarded by a predicate that is never true
+    immediate: int = 0
 
 
 class Emitter:
@@ -35,19 +37,20 @@ class Emitter:
     def __init__(self, registers: Registers) -> None:
         self.registers = registers
         self.instructions: list[Instruction] = []
-        self.line = 0
+        self.line = SourceLine()
         self.statement = NO_STATEMENT
         self.guard: Group | None = None
 
     def op(self, mnemonic: str, *sources: Group, dst: Group = NONE, piece: int = -1, memory_key: int = -1,
-           operand: bool = False, active: bool = True) -> Group:
+           operand: bool = False, active: bool = True, immediate: int = 0) -> Group:
         """Append one instruction under the present guard; returns ``dst``."""
         guarded = sources if self.guard is None else (*sources, self.guard)
         if len(guarded) > MAX_SOURCES:
             raise ValueError(f"{mnemonic} has {len(guarded)} register sources, the op table holds {MAX_SOURCES}")
         tied = self.statement if piece >= 0 or operand or self.guard is not None else NO_STATEMENT
         self.instructions.append(
-            Instruction(mnemonic, dst, guarded, self.line, tied, piece, memory_key, operand, active))
+            Instruction(mnemonic, dst, guarded, self.line, tied, piece, memory_key, operand, active,
+                        immediate))
         return dst
 
     def new(self, mnemonic: str, *sources: Group) -> Group:

@@ -5,10 +5,11 @@ Instructions per warp, read from the 44 loops of gpusim/data/hardware/h200/main_
 
 | what | instructions |
 | --- | --- |
-| a piece of a tile in global memory | 3: its bit of the mask becomes a predicate; the first needs no shift |
+| a piece of a tile in global memory | 3: its bit of the mask becomes a predicate; the first needs 1 |
 | ... in another row than the piece before | 2: 64-bit add to the pointer; neighbours in a row share it |
-| next tile, per operand | 6: pointer + stride, mask cleared behind the last tile |
+| next tile, per operand | K-major 6: back over the rows and on, mask cleared behind the last tile; others 4 |
 | shared memory written by cp.async, per operand | 2: address of the stage |
+| ... by st.shared | 1 if K-major, else 0: [R+UR] adds it |
 | next stage to read and to write, uniform | 17 multistage (11: no operand K-major), 13 two stages; SIMT 13 and 7 |
 | dead loads before the copies of a k step | 3 |
 | before the loop, per operand | 100, and 5 per piece: thread map, layouts, predicates |
@@ -26,7 +27,7 @@ from dataclasses import dataclass, field
 from gpusim.dsl.registers import Group, Registers
 from gpusim.dsl.statements import Line
 
-__all__ = ["SETUP_OPS", "TilePointer", "chain", "dead_loads", "next_stage", "setup", "stage_step"]
+__all__ = ["SETUP_OPS", "TilePointer", "chain", "dead_loads", "early_exit", "next_stage", "prefetching", "setup", "stage_step"]
 
 SETUP_OPS = ("SHF.R.S32.HI", "LEA.HI", "LOP3.LUT", "IMAD.IADD", "IMAD.SHL.U32", "LOP3.LUT", "IMAD", "ISETP.LT.AND",
              "SEL", "IADD3")
@@ -34,6 +35,32 @@ SETUP_OPS = ("SHF.R.S32.HI", "LEA.HI", "LOP3.LUT", "IMAD.IADD", "IMAD.SHL.U32", 
 OPERAND_SETUP, PIECE_SETUP, EPILOGUE_SETUP = 100, 5, 135
 DEAD_LOADS = 3
 UNIFORM_OPS = ("UIADD3", "UISETP.NE.AND", "USEL", "UIADD3", "UMOV")
+
+
+PREFETCH, PREFETCH_SINCE, PREFETCH_BYTES = ".LTC128B", 75, 2
+"""CUTLASS_ENABLE_L2_PREFETCH: loads of 2 bytes or more bring whole lines into L2 from sm_75 on."""
+
+
+def prefetching(mnemonic: str, access_bytes: int, compute_capability: int) -> str:
+    """A load from global memory as CUTLASS spells it: LDG.E.LTC128B.128, LDGSTS.E.LTC128B."""
+    if compute_capability < PREFETCH_SINCE or access_bytes < PREFETCH_BYTES or PREFETCH in mnemonic:
+        return mnemonic
+    name, load, rest = mnemonic.partition(".E")
+    return f"{name}{load}{PREFETCH}{rest}"
+
+
+EARLY_EXIT = ("S2R", "S2R", "SHF.L.U32", "SHF.L.U32", "LOP3.LUT", "SHF.R.S32.HI", "IMAD.IADD", "ISETP.GE.AND",
+              "ISETP.GE.OR")
+EARLY_CONSTANTS = ("LDC", "LDC", "IMAD.MOV.U32", "ULDC", "ULDC")
+"""What a CTA does that a swizzled grid gives no tile, before its EXIT: 14 instructions (CUTLASS 4, sm_90a)."""
+PREDICATES_PER_WORD = 16  # of a mask, four in every byte
+
+
+def early_exit(registers: Registers) -> list[Line]:
+    """blockIdx to a tile, and its comparison with the number of tiles."""
+    constants = [Line(mnemonic, registers.uniform() if mnemonic[0] == "U" else registers.vector())
+                 for mnemonic in EARLY_CONSTANTS]
+    return constants + chain(registers, EARLY_EXIT, registers.vector())
 
 
 def chain(registers: Registers, mnemonics: Sequence[str], source: Group) -> list[Line]:
@@ -86,34 +113,47 @@ def stage_step(registers: Registers, addresses: Sequence[Group], stage: Group) -
 
 @dataclass
 class TilePointer:
-    """Registers of one iterator over tiles in global memory: pointer, mask of predicate bits."""
+    """Registers of one iterator over tiles in global memory: pointer, masks of 16 predicates each (``words``)."""
 
     registers: Registers
+    words: int = 1
     pointer: Group = field(init=False)
-    mask: Group = field(init=False)
+    masks: list[Group] = field(init=False)
+    base: Group = (0, 0)  # a pointer that was loaded from memory and that the other one is added to
     places: dict[int, tuple[Group, Group]] = field(default_factory=dict)  # per piece: its pointer, its predicate
     steps: list[Line] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.pointer, self.mask = self.registers.vector(2), self.registers.vector()
+        self.pointer = self.registers.vector(2)
+        self.masks = [self.registers.vector() for _ in range(self.words)]
+
+    @property
+    def mask(self) -> Group:
+        return self.masks[0]
 
     def setup(self, pieces: int, others: Sequence[Group]) -> list[Line]:
         """Before the loop; ``others``: more values kept in registers, such as shared-memory addresses."""
-        low, high = (self.pointer[0], 1), (self.pointer[0] + 1, 1)
-        return setup(self.registers, OPERAND_SETUP + PIECE_SETUP * pieces, [low, high, self.mask, *others])
+        return self._based(OPERAND_SETUP + PIECE_SETUP * pieces, others)
 
     def store_setup(self, others: Sequence[Group]) -> list[Line]:
         """Before an epilogue."""
+        return self._based(EPILOGUE_SETUP, others)
+
+    def _based(self, count: int, others: Sequence[Group]) -> list[Line]:
         low, high = (self.pointer[0], 1), (self.pointer[0] + 1, 1)
-        return setup(self.registers, EPILOGUE_SETUP, [low, high, self.mask, *others])
+        lines = setup(self.registers, count, [low, high, *self.masks, *others])
+        if self.base[1]:
+            start, _ = self.base
+            lines += [Line("IADD3", low, (low, (start, 1))), Line("IADD3.X", high, (high, (start + 1, 1), low))]
+        return lines
 
     def piece(self, piece: int, *, same_row: bool) -> tuple[list[Line], Group, Group]:
         """Lines before the access of a piece; its pointer, its predicate."""
-        predicate, bit = self.registers.predicate(), self.registers.vector()
-        lines = [] if piece == 0 else [Line("SHF.R.U32.HI", bit, (self.mask,))]
-        masked = self.registers.vector()
-        lines += [Line("LOP3.LUT", masked, (bit if lines else self.mask,)),
-                  Line("ISETP.NE.U32.AND", predicate, (masked,))]
+        predicate, mask = self.registers.predicate(), self.masks[piece // PREDICATES_PER_WORD]
+        lines = [Line("LOP3.LUT", predicate, (mask,))]
+        if piece % PREDICATES_PER_WORD:
+            lines = chain(self.registers, ("LOP3.LUT", "SHF.R.U32.HI"), mask)
+            lines.append(Line("ISETP.NE.U32.AND", predicate, (lines[-1].dst,)))
         pointer = self.places[piece - 1][0] if piece else self.pointer
         if piece and not same_row:
             added, pointer = self._added(pointer)
@@ -126,7 +166,8 @@ class TilePointer:
         predicate, pointer = self.registers.predicate(), self.pointer
         lines = [Line("ISETP.LT.AND", predicate, (self.mask,))]
         if piece:
-            added, pointer = self._added(self.places[piece - 1][0])
+            known, _ = self.places.get(piece - 1, (self.pointer, predicate))  # or the first one that is stored
+            added, pointer = self._added(known)
             lines += added
         self.places[piece] = pointer, predicate
         return lines, pointer, predicate
@@ -136,15 +177,23 @@ class TilePointer:
         low, high = (pair[0], 1), (pair[0] + 1, 1)
         return [Line("IADD3", low, ((pointer[0], 1),)), Line("IADD3.X", high, ((pointer[0] + 1, 1), low))], pair
 
-    def next_tile(self) -> list[Line]:
+    def _on(self) -> list[Line]:
+        """Pointer + stride of a tile."""
+        low, high = (self.pointer[0], 1), (self.pointer[0] + 1, 1)
+        return [Line("IADD3", low, (low,)), Line("IADD3.X", high, (high, low))]
+
+    def _back_and_on(self) -> list[Line]:
+        """The same from the pointer of a tile's last row."""
+        wide = self.registers.vector(2)
+        low, high = (self.pointer[0], 1), (self.pointer[0] + 1, 1)
+        return [Line("IMAD.WIDE.U32", wide, (self.pointer,)), Line("LEA", low, ((wide[0], 1),)),
+                Line("IADD3", (wide[0] + 1, 1), ((wide[0] + 1, 1),)), Line("LEA.HI.X", high, ((wide[0] + 1, 1), low))]
+
+    def next_tile(self, *, k_major: bool = True) -> list[Line]:
         """Pointer and mask of the next tile."""
         if not self.steps:
-            wide = self.registers.vector(2)
-            low, high = (self.pointer[0], 1), (self.pointer[0] + 1, 1)
             guard = self.registers.predicate()
-            self.steps = [
-                Line("IMAD.WIDE.U32", wide, (self.pointer,)), Line("LEA", low, ((wide[0], 1),)),
-                Line("IADD3", (wide[0] + 1, 1), ((wide[0] + 1, 1),)), Line("LEA.HI.X", high, ((wide[0] + 1, 1), low)),
-                Line("ISETP.NE.AND", guard, (self.mask,)), Line("SEL", self.mask, (self.mask, guard)),
-            ]
+            self.steps = [*(self._back_and_on() if k_major else self._on()),
+                          Line("ISETP.NE.AND", guard, (self.mask,)),
+                          *(Line("SEL", mask, (mask, guard)) for mask in self.masks)]
         return self.steps

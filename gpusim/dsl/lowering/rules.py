@@ -50,6 +50,9 @@ SCRATCH_REGISTERS = 16
 ITERATOR_SCRATCH, ASYNC_PIECE, STAGED_PIECE = 22, 1.75, 1
 """The same for a loop over CUTLASS's iterators, and per piece of cp.async or of loads; with fragments and the registers
 that hold a tile between global and shared memory within 10 of what ptxas reports for the loops of main_loops.md."""
+SCALAR_SCRATCH, ASYNC_SCALAR, BACK_SCALAR = 17, 5, 3
+"""The same for a loop of FFMA: per 128 threads, for cp.async, less for each operand whose pointer is computed back from
+the last row; with it the eight SIMT loops of main_loops.md and four more of 64x64 to 128x64 come out within 2."""
 CTAS_AIMED_AT = 2
 """Per SM: pointers stay in registers only where so many CTAs still fit."""
 MOST_OWN_POINTERS = 5
@@ -80,7 +83,9 @@ def plan_addresses(body: BasicBlock, threads: int, spec: GpuSpec) -> AddressPlan
     """
     specs = [statement.spec for statement in body.statements]
     if any(isinstance(spec, Code) for spec in specs):
-        return AddressPlan(True, _iterator_registers(specs), False, squeezable=False)
+        multiplies = any(isinstance(spec, Mma) for spec in specs)  # without, live ranges tell
+        needed = _iterator_registers(specs, threads) if multiplies else 0
+        return AddressPlan(True, needed, False, squeezable=False)
     copies = [spec for spec in specs if isinstance(spec, AsyncCopy)]
     places = {(copy.coordinates, copy.stage_bytes): copy.count for copy in copies}
     own = sum(len(spec.registers) for spec in specs if isinstance(spec, LoadMatrix) and spec.xor == "shifted")
@@ -91,13 +96,16 @@ def plan_addresses(body: BasicBlock, threads: int, spec: GpuSpec) -> AddressPlan
     return AddressPlan(resident, needed, resident and pieces > MOST_OWN_POINTERS)
 
 
-def _iterator_registers(specs: Sequence[Spec]) -> int:
+def _iterator_registers(specs: Sequence[Spec], threads: int) -> int:
     """Registers of a loop over iterators."""
     lines = [line for spec in specs if isinstance(spec, Code) for line in spec.lines]
     copied = sum(line.mnemonic.startswith("LDGSTS") for line in lines)
     staged = [line.dst[1] for line in lines if line.mnemonic.startswith("LDG.")]
-    addresses = round(ASYNC_PIECE * copied + STAGED_PIECE * len(staged))
-    return _fragment_registers(specs) + sum(staged) + ITERATOR_SCRATCH + addresses
+    addresses = ITERATOR_SCRATCH + round(ASYNC_PIECE * copied + STAGED_PIECE * len(staged))
+    if all(spec.c_a_b_widths == (1, 1, 1) for spec in specs if isinstance(spec, Mma)):
+        back = sum(line.mnemonic == "IMAD.WIDE.U32" for line in lines)
+        addresses = SCALAR_SCRATCH * threads // 128 - 1 + (ASYNC_SCALAR - BACK_SCALAR * back if copied else 0)
+    return _fragment_registers(specs) + sum(staged) + addresses
 
 
 def _fragment_registers(specs: Sequence[Spec]) -> int:

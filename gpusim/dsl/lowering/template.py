@@ -10,6 +10,7 @@ import numpy as np
 
 from gpusim.dsl.backend import Block
 from gpusim.dsl.lowering.emitter import NO_STATEMENT, Instruction
+from gpusim.dsl.source import SourceLine
 from gpusim.dsl.statements import BasicBlock
 from gpusim.program import Static, empty_ops
 
@@ -25,10 +26,10 @@ class StaticTable:
     def __init__(self, file: str, *, uniform_datapath: bool = True) -> None:
         self.file, self.uniform_datapath = file, uniform_datapath
         self.rows: list[Static] = []
-        self._numbers: dict[tuple[str, int, str, int], int] = {}
+        self._numbers: dict[tuple[str, SourceLine, str, int], int] = {}
 
     def pcs(self, instructions: Sequence[Instruction], scope: str) -> np.ndarray:
-        seen: dict[tuple[str, int], int] = {}
+        seen: dict[tuple[str, SourceLine], int] = {}
         pcs = np.empty(len(instructions), np.int32)
         for row, instruction in enumerate(instructions):
             name = (self._spelled(instruction.mnemonic), instruction.line)
@@ -40,11 +41,11 @@ class StaticTable:
         """UIADD3 as IADD3, S2UR as S2R, where there is no uniform datapath."""
         return mnemonic if self.uniform_datapath else mnemonic.replace("S2UR", "S2R").removeprefix("U")
 
-    def _number(self, mnemonic: str, line: int, scope: str, occurrence: int) -> int:
+    def _number(self, mnemonic: str, line: SourceLine, scope: str, occurrence: int) -> int:
         key = (mnemonic, line, scope, occurrence)
         if key not in self._numbers:
             self._numbers[key] = len(self.rows)
-            self.rows.append(Static(mnemonic, line, scope, self.file))
+            self.rows.append(Static(mnemonic, line.line, scope, line.file or self.file))
         return self._numbers[key]
 
 
@@ -72,7 +73,7 @@ def _rows(instructions: Sequence[Instruction], pcs: np.ndarray) -> np.ndarray:
     rows["pc"] = pcs
     for row, instruction in zip(rows, instructions, strict=True):
         row["dst_start"], row["dst_count"] = instruction.dst
-        row["active"] = instruction.active
+        row["active"], row["operand"] = instruction.active, instruction.immediate
         for slot, (start, count) in enumerate(instruction.sources):
             row["src_start"][slot], row["src_count"][slot] = start, count
     return rows

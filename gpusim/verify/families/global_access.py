@@ -8,7 +8,7 @@ import numpy as np
 from gpusim.verify.state import Lanes
 from gpusim.verify.step import Step
 
-__all__ = ["copy_async", "load_global", "store_global"]
+__all__ = ["add_global", "copy_async", "load_global", "store_global"]
 
 
 def load_global(step: Step) -> None:
@@ -27,6 +27,12 @@ def store_global(step: Step) -> None:
         return
     data = step.stored_data(step.bytes_per_lane)
     step.batch.memory.write(tensor, offsets, data, step.place)
+
+
+def add_global(step: Step) -> None:
+    """RED.E.ADD.F32 [address], data: sums in f32, in an order of the executor's."""
+    tensor, offsets = step.global_offsets()
+    step.batch.memory.add(tensor, offsets, step.stored_data(step.bytes_per_lane), step.place)
 
 
 def copy_async(step: Step) -> None:

@@ -1,0 +1,63 @@
+"""Models the inner part of a SIMT main loop: both operands, their fragments twice, accumulators, FFMA or DFMA.
+Leaves out the pipeline around it (common.multistage)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from common.simt import SimtOperand, SimtShape, ffma_triples
+from gpusim.dsl import Context, GmemTensor
+from gpusim.dsl.iterators import KRange
+from gpusim.dsl.launch import BlockCoordinate
+from gpusim.dsl.statements import Line
+
+__all__ = ["SimtLoop"]
+
+MULTIPLY_ADD = {1: "FFMA", 2: "DFMA"}
+"""By registers of an element."""
+
+
+@dataclass(eq=False)
+class SimtLoop:
+    """A threadblock tile of A (M x K) and B (N x K) at ``coords`` in ``stages`` stages, over the range ``k``."""
+
+    ctx: Context
+    A: GmemTensor
+    B: GmemTensor
+    coords: tuple[BlockCoordinate, BlockCoordinate]
+    shape: SimtShape
+    stages: int
+    k: KRange
+    a: SimtOperand = field(init=False)
+    b: SimtOperand = field(init=False)
+    accumulators: tuple[int, ...] = field(init=False)
+    ldmatrix = False
+
+    def __post_init__(self) -> None:
+        m, n = self.coords
+        self.a = SimtOperand(self.ctx, "A", self.A, m, self.shape, self.stages, self.k)
+        self.b = SimtOperand(self.ctx, "B", self.B, n, self.shape, self.stages, self.k)
+        rows, columns = self.shape.thread_tile
+        first, count = self.ctx.recorder.registers.vector(rows * columns * self.shape.width)
+        self.accumulators = tuple(range(first, first + count, self.shape.width))
+
+    @property
+    def operands(self) -> tuple[SimtOperand, SimtOperand]:
+        return self.a, self.b
+
+    @property
+    def k_steps(self) -> int:
+        return self.shape.tile[2]
+
+    def fetch(self, step: int, stage: int, buffer: int) -> None:
+        for operand in self.operands:
+            operand.load(step, stage, buffer)
+
+    def multiply(self, buffer: int) -> None:
+        triples = ffma_triples(self.accumulators, self.a.buffers[buffer], self.b.buffers[buffer])
+        width = self.shape.width
+        self.ctx.mma(MULTIPLY_ADD[width], triples, (width, width, width))
+
+    def clear(self) -> None:
+        first, last = self.accumulators[0], self.accumulators[-1] + self.shape.width
+        self.ctx.code([Line("CS2R", (register, 2)) for register in range(first, last, 2)])

@@ -1,0 +1,67 @@
+"""CuTe hgemm: 128x128x32, 3 cp.async stages, fragments double buffered, half accumulators staged through 32x32 tiles.
+
+Parameters. tile: (m, n, k) of a CTA. warps: along m and n; their MMAs take turns. num_stages: tiles in shared memory.
+swizzle: of every shared tile, in bytes; S<B,3,3> on halves is S<B,4,3> on bytes: 32B, 64B, 128B for B = 1, 2, 3, or
+none, or pad:16B. pipe: staging tiles of the epilogue that are in flight together.
+"""
+
+from common.hgemm import SIZES, cta_mma, flops, problem, reference, row_copy, staged_epilogue
+
+import gpusim as gs
+
+__all__ = ["SIZES", "flops", "hgemm_cute", "problem", "reference"]
+
+
+@gs.kernel
+def hgemm_cute(ctx, A, B, D, *, tile=(128, 128, 32), warps=(2, 2), num_stages=3, swizzle="64B", pipe=2):
+    bM, bN, bK = tile
+    mma = cta_mma(tile, warps)
+    kStep = mma.atom.shape_mnk[2]
+    k_tiles, k_steps = A.shape[1] // bK, bK // kStep
+    if num_stages < 2:
+        raise gs.UserError("a multistage pipeline needs one stage to fill and one to read",
+                           got=f"num_stages={num_stages}", suggestion="num_stages=2 or more")
+    m, n = ctx.launch((A.shape[0] // bM, B.shape[0] // bN), warps=mma.num_warps)
+    gA, gB = ctx.local_tile(A, (bM, bK), (m, None)), ctx.local_tile(B, (bN, bK), (n, None))
+    gD = ctx.local_tile(D, (bM, bN), (m, n))
+    sA = ctx.smem("sA", gs.f16, (bM, bK, num_stages), swizzle=swizzle)
+    sB = ctx.smem("sB", gs.f16, (bN, bK, num_stages), swizzle=swizzle)
+    sA_steps, sB_steps = sA.tile().blocks(kStep), sB.tile().blocks(kStep)  # (bM, kStep, k_steps, num_stages)
+    rA, rB = ctx.fragment(mma, "A", buffers=2), ctx.fragment(mma, "B", buffers=2)
+    accumulators = ctx.fragment(mma, "C")
+    g2s = row_copy(gs.copy.SM80_CP_ASYNC_CACHEGLOBAL_16B, mma.num_threads, bK)
+    s2r = gs.copy.SM75_U32x4_LDSM_N
+
+    def load(k_tile, stage):
+        ctx.copy(g2s, gA[..., k_tile], sA[..., stage], pred=k_tile < k_tiles)
+        ctx.copy(g2s, gB[..., k_tile], sB[..., stage], pred=k_tile < k_tiles)
+        ctx.cp_async_commit_group()  # also when there is nothing to copy: groups are counted
+
+    def fetch(step, stage, buffer):
+        ctx.copy(s2r, sA_steps[..., step, stage], rA[buffer])
+        ctx.copy(s2r, sB_steps[..., step, stage], rB[buffer])
+
+    with ctx.scope("prologue"):
+        for stage in range(num_stages - 1):
+            load(stage, stage)
+        ctx.clear(accumulators)
+        ctx.cp_async_wait_group(num_stages - 2)
+        ctx.sync_threads()
+        fetch(0, 0, 0)
+
+    read, write, buffer = 0, num_stages - 1, 0
+    for k_tile in ctx.range(k_tiles, name="main_loop"):
+        for step in range(k_steps):
+            if step == k_steps - 1:  # the next fragments belong to the next tile
+                ctx.cp_async_wait_group(num_stages - 2)
+                ctx.sync_threads()
+                read = (read + 1) % num_stages
+            fetch((step + 1) % k_steps, read, 1 - buffer)
+            if step == 0:
+                load(k_tile + num_stages - 1, write)
+                write = (write + 1) % num_stages
+            ctx.gemm(mma, accumulators, rA[buffer], rB[buffer])
+            buffer = 1 - buffer
+
+    with ctx.scope("epilogue"):
+        staged_epilogue(ctx, mma, accumulators, gD, over=sA, swizzle=swizzle, pipe=pipe)

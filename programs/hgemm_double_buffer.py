@@ -1,0 +1,71 @@
+"""Double-buffered hgemm: while one buffer is multiplied the next tile comes by ld.global, one barrier a tile.
+
+Parameters. tile: (m, n, k) of a CTA. warps: along m and n. swizzle: of every shared tile, in bytes. pipe: staging
+tiles of the epilogue that are in flight together, 0: accumulators go to global memory as they are.
+"""
+
+from common.hgemm import SIZES, cta_mma, direct_epilogue, flops, problem, reference, row_copy, staged_epilogue
+
+import gpusim as gs
+
+__all__ = ["SIZES", "flops", "hgemm_double_buffer", "problem", "reference"]
+
+BUFFERS = 2
+
+
+@gs.kernel
+def hgemm_double_buffer(ctx, A, B, D, *, tile=(128, 128, 32), warps=(2, 2), swizzle="64B", pipe=2):
+    bM, bN, bK = tile
+    mma = cta_mma(tile, warps)
+    kStep = mma.atom.shape_mnk[2]
+    k_tiles, k_steps = A.shape[1] // bK, bK // kStep
+    m, n = ctx.launch((A.shape[0] // bM, B.shape[0] // bN), warps=mma.num_warps)
+    gD = ctx.local_tile(D, (bM, bN), (m, n))
+    sA = ctx.smem("sA", gs.f16, (bM, bK, BUFFERS), swizzle=swizzle)
+    sB = ctx.smem("sB", gs.f16, (bN, bK, BUFFERS), swizzle=swizzle)
+    sA_steps, sB_steps = sA.tile().blocks(kStep), sB.tile().blocks(kStep)  # (bM, kStep, k_steps, BUFFERS)
+    rA, rB = ctx.fragment(mma, "A", buffers=2), ctx.fragment(mma, "B", buffers=2)
+    accumulators = ctx.fragment(mma, "C")
+
+    def load(k_tile):
+        ctx.copy(copy, tAgA[..., k_tile], tArA, pred=k_tile < k_tiles)
+        ctx.copy(copy, tBgB[..., k_tile], tBrB, pred=k_tile < k_tiles)
+
+    def store(stage):
+        ctx.copy(copy, tArA, tAsA[..., stage])
+        ctx.copy(copy, tBrB, tBsB[..., stage])
+
+    def fetch(step, stage, buffer):
+        ctx.copy(gs.copy.SM75_U32x4_LDSM_N, sA_steps[..., step, stage], rA[buffer])
+        ctx.copy(gs.copy.SM75_U32x4_LDSM_N, sB_steps[..., step, stage], rB[buffer])
+
+    with ctx.scope("prologue"):
+        copy = row_copy(gs.copy.UniversalCopy_128b, mma.num_threads, bK)
+        tAgA = ctx.partition(copy, ctx.local_tile(A, (bM, bK), (m, None)))  # (CPY, k_tiles)
+        tBgB = ctx.partition(copy, ctx.local_tile(B, (bN, bK), (n, None)))
+        tAsA, tBsB = ctx.partition(copy, sA.tile()), ctx.partition(copy, sB.tile())
+        tArA, tBrB = ctx.fragment_like(tAgA), ctx.fragment_like(tBgB)
+        load(0)
+        ctx.clear(accumulators)
+        store(0)
+        ctx.sync_threads()
+        fetch(0, 0, 0)
+
+    read, buffer = 0, 0
+    for k_tile in ctx.range(k_tiles, name="main_loop"):
+        for step in range(k_steps):
+            if step == k_steps - 1:  # the next fragments belong to the next tile
+                store(1 - read)
+                ctx.sync_threads()
+                read = 1 - read
+            fetch((step + 1) % k_steps, read, 1 - buffer)
+            if step == 0:
+                load(k_tile + 1)
+            ctx.gemm(mma, accumulators, rA[buffer], rB[buffer])
+            buffer = 1 - buffer
+
+    with ctx.scope("epilogue"):
+        if pipe:
+            staged_epilogue(ctx, mma, accumulators, gD, over=sA, swizzle=swizzle, pipe=pipe)
+        else:
+            direct_epilogue(ctx, mma, accumulators, gD)

@@ -1,0 +1,51 @@
+"""Naive hgemm: ld.global to registers, st.shared to one buffer, barrier, ldmatrix and mma.sync, barrier, and again.
+
+Parameters. tile: (m, n, k) of a CTA. warps: along m and n. swizzle: of the shared tiles, in bytes; none shows the bank
+conflicts of ldmatrix that 64B takes away. pipe: staging tiles of the epilogue in flight together, 0: accumulators go
+to global memory as they are, four bytes a thread.
+"""
+
+from common.hgemm import SIZES, cta_mma, direct_epilogue, flops, problem, reference, row_copy, staged_epilogue
+
+import gpusim as gs
+
+__all__ = ["SIZES", "flops", "hgemm_single_stage", "problem", "reference"]
+
+
+@gs.kernel
+def hgemm_single_stage(ctx, A, B, D, *, tile=(128, 128, 32), warps=(2, 2), swizzle="none", pipe=0):
+    bM, bN, bK = tile
+    mma = cta_mma(tile, warps)
+    kStep = mma.atom.shape_mnk[2]
+    m, n = ctx.launch((A.shape[0] // bM, B.shape[0] // bN), warps=mma.num_warps)
+    gD = ctx.local_tile(D, (bM, bN), (m, n))
+    sA = ctx.smem("sA", gs.f16, (bM, bK, 1), swizzle=swizzle)
+    sB = ctx.smem("sB", gs.f16, (bN, bK, 1), swizzle=swizzle)
+    sA_steps, sB_steps = sA.tile().blocks(kStep), sB.tile().blocks(kStep)  # (bM, kStep, k_steps, 1)
+    rA, rB, accumulators = (ctx.fragment(mma, operand) for operand in "ABC")
+
+    with ctx.scope("prologue"):
+        copy = row_copy(gs.copy.UniversalCopy_128b, mma.num_threads, bK)
+        tAgA = ctx.partition(copy, ctx.local_tile(A, (bM, bK), (m, None)))  # (CPY, k_tiles)
+        tBgB = ctx.partition(copy, ctx.local_tile(B, (bN, bK), (n, None)))
+        tAsA, tBsB = ctx.partition(copy, sA.tile()), ctx.partition(copy, sB.tile())
+        tArA, tBrB = ctx.fragment_like(tAgA), ctx.fragment_like(tBgB)
+        ctx.clear(accumulators)
+
+    for k_tile in ctx.range(A.shape[1] // bK, name="main_loop"):
+        ctx.copy(copy, tAgA[..., k_tile], tArA)
+        ctx.copy(copy, tBgB[..., k_tile], tBrB)
+        ctx.copy(copy, tArA, tAsA[..., 0])
+        ctx.copy(copy, tBrB, tBsB[..., 0])
+        ctx.sync_threads()
+        for step in range(bK // kStep):
+            ctx.copy(gs.copy.SM75_U32x4_LDSM_N, sA_steps[..., step, 0], rA)
+            ctx.copy(gs.copy.SM75_U32x4_LDSM_N, sB_steps[..., step, 0], rB)
+            ctx.gemm(mma, accumulators, rA, rB)
+        ctx.sync_threads()
+
+    with ctx.scope("epilogue"):
+        if pipe:
+            staged_epilogue(ctx, mma, accumulators, gD, over=sA, swizzle=swizzle, pipe=pipe)
+        else:
+            direct_epilogue(ctx, mma, accumulators, gD)
