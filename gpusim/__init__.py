@@ -13,7 +13,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "kernel": "gpusim.dsl.kernel", "device_function": "gpusim.dsl.source", "Kernel": "gpusim.dsl.kernel",
-    "tensor": "gpusim.dsl.tensors", "KRange": "gpusim.dsl.iterators",
+    "tensor": "gpusim.dsl.tensors", "KRange": "gpusim.dsl.pieces",
     "tiled_mma": "gpusim.dsl.tiled", "tiled_copy": "gpusim.dsl.tiled",
     **{f"tiled_copy_{operand}": "gpusim.dsl.mma_copies" for operand in "ABC"}, "retile": "gpusim.dsl.partitions",
     "mma": "gpusim.dsl.atoms", "copy": "gpusim.dsl.atoms",

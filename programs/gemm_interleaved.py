@@ -7,15 +7,13 @@ input_type: s8, u8, s4, u4, of A, B, C, D; results saturate. raster_log: CTAs go
 clear: as in gemm_multistage. alpha, beta, scale: of the output operator; it reads C where it adds beta * C.
 """
 
-import numpy as np
-from common.interleaved import InterleavedLoop, group_of, interleaved_epilogue, original_columns, plain, stored
+from common.interleaved import InterleavedLoop, group_of, interleaved_epilogue, plain, restored_columns, stored
 from common.multistage import multistage, require_multistage
 from common.output_op import LinearCombination
 from common.problem import dtype, flops
 from common.tensor_op import cut_tile, tensor_op_mma
 
 import gpusim as gs
-from gpusim.dsl.iterators import KRange
 
 __all__ = ["SIZES", "flops", "gemm_interleaved", "problem", "reference"]
 
@@ -36,10 +34,9 @@ def reference(inputs, input_type, alpha, beta, scale):
     kind = dtype(input_type)
     group = group_of(kind)
     a, permuted = (plain(inputs[name], group).astype("f8") for name in "AB")
-    b = np.empty_like(permuted)
-    b[original_columns(len(b), group)] = permuted
     source = plain(inputs["C"], group) if "C" in inputs else None
-    return {"D": stored(LinearCombination(alpha, beta, scale).evaluate(a @ b.T, source, kind), group)}
+    product = a @ restored_columns(permuted, group).T
+    return {"D": stored(LinearCombination(alpha, beta, scale).evaluate(product, source, kind), group)}
 
 
 @gs.kernel
@@ -50,7 +47,7 @@ def gemm_interleaved(ctx, A, B, D, C=None, *, tile=(128, 128, 64), warp=(64, 64,
     group = group_of(A.dtype)
     tiles = cut_tile(A.shape[1] // group, tile[0]), cut_tile(B.shape[1] // group, tile[1])
     m, n = ctx.launch(tiles, warps=mma.num_warps, raster_log=raster_log)
-    loop = InterleavedLoop(ctx, A, B, (m, n), mma, tile[2], num_stages, KRange(0, A.shape[0], tile[2] // group))
+    loop = InterleavedLoop(ctx, A, B, (m, n), mma, tile[2], num_stages, gs.KRange(0, A.shape[0], tile[2] // group))
     multistage(ctx, loop, num_stages, clear)
     with ctx.scope("epilogue"):
         op = LinearCombination(alpha, beta, scale)

@@ -8,7 +8,7 @@ allows. raster, raster_log: CTAs start along m, in bands of 2 ** raster_log tile
 loop puts where a tile leaves the problem: none, zfill (zeros), clear_last_stage (none, after one stage has been
 cleared). alpha, beta, scale (default, no_beta_scaling, only_alpha_scaling, nothing), activation (none, relu): of the
 output operator; it reads C where it adds beta * C. operator: of b1, and_popc or xor_popc. epilogue: cutlass (through
-shared memory) or direct (from registers).
+shared memory) or direct (from registers). epilogue_padding: elements behind a row there, -1: CUTLASS's choice.
 """
 
 from common.direct import chosen_epilogue
@@ -30,7 +30,7 @@ SIZES = {"M": 2048, "N": 2048, "K": 2048}
 def gemm_multistage(ctx, A, B, D, C=None, *, tile=(128, 128, 32), warp=(64, 64, 32), instruction=(16, 8, 16),
                     num_stages=3, input_type="f16", accumulator_type="f32", output_type="f16", layouts="tn",
                     alignment=0, raster="m", raster_log=0, clear="none", alpha=1.0, beta=0.0, scale="default",
-                    activation="none", operator="default", epilogue="cutlass"):
+                    activation="none", operator="default", epilogue="cutlass", epilogue_padding=-1):
     require_multistage(num_stages, clear, instead="gemm_pipelined")
     mma = tensor_op_mma(tile, warp, instruction, input_type, accumulator_type, operator)
     tiles = cut_tile(A.shape[0], tile[0]), cut_tile(B.shape[0], tile[1])
@@ -39,4 +39,4 @@ def gemm_multistage(ctx, A, B, D, C=None, *, tile=(128, 128, 32), warp=(64, 64, 
     multistage(ctx, loop, num_stages, clear)
     with ctx.scope("epilogue"):
         op = LinearCombination(alpha, beta, scale, activation)
-        chosen_epilogue(epilogue, ctx, D, (m, n), loop, op, C).run()
+        chosen_epilogue(epilogue, ctx, D, (m, n), loop, op, C, epilogue_padding).run()

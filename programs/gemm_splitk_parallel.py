@@ -1,7 +1,7 @@
 """CUTLASS 2.x split-K parallel: every slice of k writes a matrix of f32 sums, a second kernel adds the matrices up.
 
 Two launches: the GEMM into a workspace, then ReduceSplitK, which applies alpha, beta and the output type. Cycles and
-counters are those of both.
+counters are those of both. A thread stores as many sums at once as it would of D: 8 for f16, in two halves.
 
 Parameters. tile, warp, instruction: (m, n, k) of a threadblock, a warp, an MMA, the last 1 x 1 x 1 for FFMA.
 num_stages: tiles in shared memory, 2 for MmaPipelined. slices: of k; the last one takes what does not divide.
@@ -9,6 +9,7 @@ input_type, accumulator_type, output_type, layouts, alignment, clear, alpha, bet
 raster, raster_log: order of the GEMM's threadblocks, along n as CUTLASS's horizontal swizzle has it.
 """
 
+from common.epilogue import VECTOR_BITS
 from common.gemm import problem as gemm_problem
 from common.gemm import reference as gemm_reference
 from common.output_op import LinearCombination
@@ -50,4 +51,6 @@ def gemm_splitk_parallel(ctx, A, B, D, workspace, C=None, *, tile=(128, 128, 32)
     loop = block.loop(ctx, A, B, coords, parallel_slice(A.shape[1], tile[2], slices, ctx.visit.slice))
     block.multiply(ctx, loop)
     with ctx.scope("epilogue"):
-        block.epilogue(ctx, workspace.batch(), coords, loop, LinearCombination(scale="nothing")).run()
+        as_many_as_of_d = VECTOR_BITS // D.dtype.bits * workspace.dtype.bits
+        block.epilogue(ctx, workspace.batch(), coords, loop, LinearCombination(scale="nothing"),
+                       vector_bits=as_many_as_of_d).run()

@@ -22,29 +22,32 @@ def hgemm_cute(ctx, A, B, D, *, tile=(128, 128, 32), warps=(2, 2), num_stages=3,
         raise gs.UserError("a multistage pipeline needs one stage to fill and one to read",
                            got=f"num_stages={num_stages}", suggestion="num_stages=2 or more")
     m, n = ctx.launch((A.shape[0] // bM, B.shape[0] // bN), warps=mma.num_warps)
-    gA, gB = ctx.local_tile(A, (bM, bK), (m, None)), ctx.local_tile(B, (bN, bK), (n, None))
-    gD = ctx.local_tile(D, (bM, bN), (m, n))
     sA = ctx.smem("sA", gs.f16, (bM, bK, num_stages), swizzle=swizzle)
     sB = ctx.smem("sB", gs.f16, (bN, bK, num_stages), swizzle=swizzle)
-    sA_steps, sB_steps = sA.tile().blocks(kStep), sB.tile().blocks(kStep)  # (bM, kStep, k_steps, num_stages)
-    rA, rB = ctx.fragment(mma, "A", buffers=2), ctx.fragment(mma, "B", buffers=2)
-    accumulators = ctx.fragment(mma, "C")
+    tCrA, tCrB = ctx.fragment(mma, "A", buffers=2), ctx.fragment(mma, "B", buffers=2)
+    tCrD = ctx.fragment(mma, "C")
     g2s = row_copy(gs.copy.SM80_CP_ASYNC_CACHEGLOBAL_16B, mma.num_threads, bK)
-    s2r = gs.copy.SM75_U32x4_LDSM_N
+    s2r_A = gs.tiled_copy_A(gs.copy.SM75_U32x4_LDSM_N, mma)
+    s2r_B = gs.tiled_copy_B(gs.copy.SM75_U32x4_LDSM_N, mma)
 
     def load(k_tile, stage):
-        ctx.copy(g2s, gA[..., k_tile], sA[..., stage], pred=k_tile < k_tiles)
-        ctx.copy(g2s, gB[..., k_tile], sB[..., stage], pred=k_tile < k_tiles)
+        ctx.copy(g2s, tAgA[..., k_tile], tAsA[..., stage], pred=k_tile < k_tiles)
+        ctx.copy(g2s, tBgB[..., k_tile], tBsB[..., stage], pred=k_tile < k_tiles)
         ctx.cp_async_commit_group()  # also when there is nothing to copy: groups are counted
 
     def fetch(step, stage, buffer):
-        ctx.copy(s2r, sA_steps[..., step, stage], rA[buffer])
-        ctx.copy(s2r, sB_steps[..., step, stage], rB[buffer])
+        ctx.copy(s2r_A, tCsA[..., step, stage], tCrA[buffer])
+        ctx.copy(s2r_B, tCsB[..., step, stage], tCrB[buffer])
 
     with ctx.scope("prologue"):
+        tAgA = ctx.partition(g2s, ctx.local_tile(A, (bM, bK), (m, None)))  # (CPY, k_tiles)
+        tBgB = ctx.partition(g2s, ctx.local_tile(B, (bN, bK), (n, None)))
+        tAsA, tBsB = ctx.partition(g2s, sA.tile()), ctx.partition(g2s, sB.tile())  # (CPY, num_stages)
+        tCsA = ctx.partition(s2r_A, sA.tile().blocks(kStep))  # (CPY, k_steps, num_stages)
+        tCsB = ctx.partition(s2r_B, sB.tile().blocks(kStep))
         for stage in range(num_stages - 1):
             load(stage, stage)
-        ctx.clear(accumulators)
+        ctx.clear(tCrD)
         ctx.cp_async_wait_group(num_stages - 2)
         ctx.sync_threads()
         fetch(0, 0, 0)
@@ -60,8 +63,9 @@ def hgemm_cute(ctx, A, B, D, *, tile=(128, 128, 32), warps=(2, 2), num_stages=3,
             if step == 0:
                 load(k_tile + num_stages - 1, write)
                 write = (write + 1) % num_stages
-            ctx.gemm(mma, accumulators, rA[buffer], rB[buffer])
+            ctx.gemm(mma, tCrD, tCrA[buffer], tCrB[buffer])
             buffer = 1 - buffer
 
     with ctx.scope("epilogue"):
-        staged_epilogue(ctx, mma, accumulators, gD, over=sA, swizzle=swizzle, pipe=pipe)
+        gD = ctx.local_tile(D, (bM, bN), (m, n))
+        staged_epilogue(ctx, mma, tCrD, gD, over=sA, swizzle=swizzle, pipe=pipe)

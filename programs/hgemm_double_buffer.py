@@ -20,12 +20,13 @@ def hgemm_double_buffer(ctx, A, B, D, *, tile=(128, 128, 32), warps=(2, 2), swiz
     kStep = mma.atom.shape_mnk[2]
     k_tiles, k_steps = A.shape[1] // bK, bK // kStep
     m, n = ctx.launch((A.shape[0] // bM, B.shape[0] // bN), warps=mma.num_warps)
-    gD = ctx.local_tile(D, (bM, bN), (m, n))
     sA = ctx.smem("sA", gs.f16, (bM, bK, BUFFERS), swizzle=swizzle)
     sB = ctx.smem("sB", gs.f16, (bN, bK, BUFFERS), swizzle=swizzle)
-    sA_steps, sB_steps = sA.tile().blocks(kStep), sB.tile().blocks(kStep)  # (bM, kStep, k_steps, BUFFERS)
-    rA, rB = ctx.fragment(mma, "A", buffers=2), ctx.fragment(mma, "B", buffers=2)
-    accumulators = ctx.fragment(mma, "C")
+    tCrA, tCrB = ctx.fragment(mma, "A", buffers=2), ctx.fragment(mma, "B", buffers=2)
+    tCrD = ctx.fragment(mma, "C")
+    copy = row_copy(gs.copy.UniversalCopy_128b, mma.num_threads, bK)
+    s2r_A = gs.tiled_copy_A(gs.copy.SM75_U32x4_LDSM_N, mma)
+    s2r_B = gs.tiled_copy_B(gs.copy.SM75_U32x4_LDSM_N, mma)
 
     def load(k_tile):
         ctx.copy(copy, tAgA[..., k_tile], tArA, pred=k_tile < k_tiles)
@@ -36,17 +37,18 @@ def hgemm_double_buffer(ctx, A, B, D, *, tile=(128, 128, 32), warps=(2, 2), swiz
         ctx.copy(copy, tBrB, tBsB[..., stage])
 
     def fetch(step, stage, buffer):
-        ctx.copy(gs.copy.SM75_U32x4_LDSM_N, sA_steps[..., step, stage], rA[buffer])
-        ctx.copy(gs.copy.SM75_U32x4_LDSM_N, sB_steps[..., step, stage], rB[buffer])
+        ctx.copy(s2r_A, tCsA[..., step, stage], tCrA[buffer])
+        ctx.copy(s2r_B, tCsB[..., step, stage], tCrB[buffer])
 
     with ctx.scope("prologue"):
-        copy = row_copy(gs.copy.UniversalCopy_128b, mma.num_threads, bK)
         tAgA = ctx.partition(copy, ctx.local_tile(A, (bM, bK), (m, None)))  # (CPY, k_tiles)
         tBgB = ctx.partition(copy, ctx.local_tile(B, (bN, bK), (n, None)))
-        tAsA, tBsB = ctx.partition(copy, sA.tile()), ctx.partition(copy, sB.tile())
+        tAsA, tBsB = ctx.partition(copy, sA.tile()), ctx.partition(copy, sB.tile())  # (CPY, BUFFERS)
         tArA, tBrB = ctx.fragment_like(tAgA), ctx.fragment_like(tBgB)
+        tCsA = ctx.partition(s2r_A, sA.tile().blocks(kStep))  # (CPY, k_steps, BUFFERS)
+        tCsB = ctx.partition(s2r_B, sB.tile().blocks(kStep))
         load(0)
-        ctx.clear(accumulators)
+        ctx.clear(tCrD)
         store(0)
         ctx.sync_threads()
         fetch(0, 0, 0)
@@ -61,11 +63,12 @@ def hgemm_double_buffer(ctx, A, B, D, *, tile=(128, 128, 32), warps=(2, 2), swiz
             fetch((step + 1) % k_steps, read, 1 - buffer)
             if step == 0:
                 load(k_tile + 1)
-            ctx.gemm(mma, accumulators, rA[buffer], rB[buffer])
+            ctx.gemm(mma, tCrD, tCrA[buffer], tCrB[buffer])
             buffer = 1 - buffer
 
     with ctx.scope("epilogue"):
+        gD = ctx.local_tile(D, (bM, bN), (m, n))
         if pipe:
-            staged_epilogue(ctx, mma, accumulators, gD, over=sA, swizzle=swizzle, pipe=pipe)
+            staged_epilogue(ctx, mma, tCrD, gD, over=sA, swizzle=swizzle, pipe=pipe)
         else:
-            direct_epilogue(ctx, mma, accumulators, gD)
+            direct_epilogue(ctx, mma, tCrD, gD)

@@ -18,34 +18,37 @@ def hgemm_single_stage(ctx, A, B, D, *, tile=(128, 128, 32), warps=(2, 2), swizz
     mma = cta_mma(tile, warps)
     kStep = mma.atom.shape_mnk[2]
     m, n = ctx.launch((A.shape[0] // bM, B.shape[0] // bN), warps=mma.num_warps)
-    gD = ctx.local_tile(D, (bM, bN), (m, n))
     sA = ctx.smem("sA", gs.f16, (bM, bK, 1), swizzle=swizzle)
     sB = ctx.smem("sB", gs.f16, (bN, bK, 1), swizzle=swizzle)
-    sA_steps, sB_steps = sA.tile().blocks(kStep), sB.tile().blocks(kStep)  # (bM, kStep, k_steps, 1)
-    rA, rB, accumulators = (ctx.fragment(mma, operand) for operand in "ABC")
+    tCrA, tCrB, tCrD = (ctx.fragment(mma, operand) for operand in "ABC")
+    copy = row_copy(gs.copy.UniversalCopy_128b, mma.num_threads, bK)
+    s2r_A = gs.tiled_copy_A(gs.copy.SM75_U32x4_LDSM_N, mma)
+    s2r_B = gs.tiled_copy_B(gs.copy.SM75_U32x4_LDSM_N, mma)
 
     with ctx.scope("prologue"):
-        copy = row_copy(gs.copy.UniversalCopy_128b, mma.num_threads, bK)
         tAgA = ctx.partition(copy, ctx.local_tile(A, (bM, bK), (m, None)))  # (CPY, k_tiles)
         tBgB = ctx.partition(copy, ctx.local_tile(B, (bN, bK), (n, None)))
-        tAsA, tBsB = ctx.partition(copy, sA.tile()), ctx.partition(copy, sB.tile())
+        tAsA, tBsB = ctx.partition(copy, sA[..., 0]), ctx.partition(copy, sB[..., 0])
         tArA, tBrB = ctx.fragment_like(tAgA), ctx.fragment_like(tBgB)
-        ctx.clear(accumulators)
+        tCsA = ctx.partition(s2r_A, sA.tile().blocks(kStep))  # (CPY, k_steps, 1)
+        tCsB = ctx.partition(s2r_B, sB.tile().blocks(kStep))
+        ctx.clear(tCrD)
 
     for k_tile in ctx.range(A.shape[1] // bK, name="main_loop"):
         ctx.copy(copy, tAgA[..., k_tile], tArA)
         ctx.copy(copy, tBgB[..., k_tile], tBrB)
-        ctx.copy(copy, tArA, tAsA[..., 0])
-        ctx.copy(copy, tBrB, tBsB[..., 0])
+        ctx.copy(copy, tArA, tAsA)
+        ctx.copy(copy, tBrB, tBsB)
         ctx.sync_threads()
         for step in range(bK // kStep):
-            ctx.copy(gs.copy.SM75_U32x4_LDSM_N, sA_steps[..., step, 0], rA)
-            ctx.copy(gs.copy.SM75_U32x4_LDSM_N, sB_steps[..., step, 0], rB)
-            ctx.gemm(mma, accumulators, rA, rB)
+            ctx.copy(s2r_A, tCsA[..., step, 0], tCrA)
+            ctx.copy(s2r_B, tCsB[..., step, 0], tCrB)
+            ctx.gemm(mma, tCrD, tCrA, tCrB)
         ctx.sync_threads()
 
     with ctx.scope("epilogue"):
+        gD = ctx.local_tile(D, (bM, bN), (m, n))
         if pipe:
-            staged_epilogue(ctx, mma, accumulators, gD, over=sA, swizzle=swizzle, pipe=pipe)
+            staged_epilogue(ctx, mma, tCrD, gD, over=sA, swizzle=swizzle, pipe=pipe)
         else:
-            direct_epilogue(ctx, mma, accumulators, gD)
+            direct_epilogue(ctx, mma, tCrD, gD)

@@ -16,7 +16,6 @@ from common.simt import simt_epilogue
 from common.tensor_op import cut_tile
 
 import gpusim as gs
-from gpusim.dsl.iterators import KRange
 
 __all__ = ["SIZES", "flops", "igemm_dp4a", "problem", "reference"]
 
@@ -33,7 +32,7 @@ def igemm_dp4a(ctx, A, B, D, C=None, *, tile=(128, 128, 32), warp=(32, 64, 32), 
     shape = word_shape(tile, warp)
     tiles = cut_tile(A.shape[0], tile[0]), cut_tile(B.shape[0], tile[1])
     m, n = ctx.launch(tiles, warps=shape.threads // 32, raster_log=raster_log)
-    loop = IgemmLoop(ctx, A, B, (m, n), shape, STAGES, KRange(0, A.shape[1], tile[2]))
+    loop = IgemmLoop(ctx, A, B, (m, n), shape, STAGES, gs.KRange(0, A.shape[1], tile[2]))
     pipelined(ctx, loop)
     with ctx.scope("epilogue"):
         op = LinearCombination(alpha, beta, scale, activation)

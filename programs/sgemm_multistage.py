@@ -4,7 +4,8 @@ Parameters. tile, warp: (m, n, k) of a threadblock and a warp. num_stages: tiles
 f64. layouts: of A and B, t by row, n by column. raster, raster_log: CTAs start along m, in bands of 2 ** raster_log
 tiles of n, or along n. clear: what the main loop puts where a tile leaves the problem: none, zfill (zeros),
 clear_last_stage (none, after one stage has been cleared). alpha, beta, scale, activation: of the output operator; it
-reads C where it adds beta * C.
+reads C where it adds beta * C. epilogue_stores: to shared memory, scalar or vector; epilogue_padding: of a row there,
+-1: as CUTLASS has it.
 """
 
 from common import gemm
@@ -33,7 +34,7 @@ def reference(inputs, input_type, alpha, beta, scale, activation):
 @gs.kernel
 def sgemm_multistage(ctx, A, B, D, C=None, *, tile=(128, 128, 8), warp=(32, 64, 8), num_stages=4, input_type="f32",
                      layouts="nt", raster="m", raster_log=0, clear="none", alpha=1.0, beta=0.0, scale="default",
-                     activation="none"):
+                     activation="none", epilogue_stores="scalar", epilogue_padding=-1):
     require_multistage(num_stages, clear, instead="sgemm_pipelined")
     shape = SimtShape(tile, warp, A.dtype.bits)
     tiles = cut_tile(A.shape[0], tile[0]), cut_tile(B.shape[0], tile[1])
@@ -42,4 +43,5 @@ def sgemm_multistage(ctx, A, B, D, C=None, *, tile=(128, 128, 8), warp=(32, 64, 
     multistage(ctx, loop, num_stages, clear)
     with ctx.scope("epilogue"):
         op = LinearCombination(alpha, beta, scale, activation)
-        simt_epilogue(ctx, D, (m, n), shape, loop.accumulators, loop.a.array, op, C, A.dtype).run()
+        simt_epilogue(ctx, D, (m, n), shape, loop.accumulators, loop.a.array, op, C, A.dtype,
+                      epilogue_stores, epilogue_padding).run()

@@ -1,8 +1,9 @@
 """CUTLASS 2.x MmaPipelined on FFMA: two stages, skewed shared memory, 8x8 elements a thread, k by k.
 
 Parameters. tile, warp: (m, n, k) of a threadblock and a warp. input_type: f32 or f64. layouts: of A and B, t by row, n
-by column. raster_log: CTAs go in bands of 2 ** raster_log tiles of n. alpha, beta, scale, activation: of the output
-operator; it reads C where it adds beta * C.
+by column. raster, raster_log: CTAs start along m, in bands of 2 ** raster_log tiles of n, or along n. alpha, beta,
+scale, activation: of the output operator; it reads C where it adds beta * C. epilogue_stores: to shared memory, scalar
+or vector; epilogue_padding: of a row there, -1: as CUTLASS has it.
 """
 
 from common import gemm
@@ -14,7 +15,6 @@ from common.simt_loop import SimtLoop
 from common.tensor_op import cut_tile
 
 import gpusim as gs
-from gpusim.dsl.iterators import KRange
 
 __all__ = ["SIZES", "flops", "problem", "reference", "sgemm_pipelined"]
 
@@ -31,12 +31,14 @@ def reference(inputs, input_type, alpha, beta, scale, activation):
 
 @gs.kernel
 def sgemm_pipelined(ctx, A, B, D, C=None, *, tile=(128, 128, 8), warp=(32, 64, 8), input_type="f32", layouts="nt",
-                    raster_log=0, alpha=1.0, beta=0.0, scale="default", activation="none"):
+                    raster="m", raster_log=0, alpha=1.0, beta=0.0, scale="default", activation="none",
+                    epilogue_stores="scalar", epilogue_padding=-1):
     shape = SimtShape(tile, warp, A.dtype.bits)
     tiles = cut_tile(A.shape[0], tile[0]), cut_tile(B.shape[0], tile[1])
-    m, n = ctx.launch(tiles, warps=shape.threads // 32, raster_log=raster_log)
-    loop = SimtLoop(ctx, A, B, (m, n), shape, STAGES, KRange(0, A.shape[1], tile[2]))
+    m, n = ctx.launch(tiles, warps=shape.threads // 32, raster=raster, raster_log=raster_log)
+    loop = SimtLoop(ctx, A, B, (m, n), shape, STAGES, gs.KRange(0, A.shape[1], tile[2]))
     pipelined(ctx, loop)
     with ctx.scope("epilogue"):
         op = LinearCombination(alpha, beta, scale, activation)
-        simt_epilogue(ctx, D, (m, n), shape, loop.accumulators, loop.a.array, op, C, A.dtype).run()
+        simt_epilogue(ctx, D, (m, n), shape, loop.accumulators, loop.a.array, op, C, A.dtype,
+                      epilogue_stores, epilogue_padding).run()

@@ -13,7 +13,6 @@ from common.tensor_op import cut_tile
 from common.wmma import WmmaLoop, wmma_epilogue, wmma_mma
 
 import gpusim as gs
-from gpusim.dsl.iterators import KRange
 
 __all__ = ["SIZES", "flops", "problem", "reference", "wmma_gemm"]
 
@@ -27,7 +26,7 @@ def wmma_gemm(ctx, A, B, D, C=None, *, tile=(128, 128, 32), warp=(64, 64, 32), i
     mma = wmma_mma(ctx, tile, warp, input_type, accumulator_type)
     tiles = cut_tile(A.shape[0], tile[0]), cut_tile(B.shape[0], tile[1])
     m, n = ctx.launch(tiles, warps=mma.num_warps, raster_log=raster_log)
-    loop = WmmaLoop(ctx, A, B, (m, n), mma, tile[2], STAGES, KRange(0, A.shape[1], tile[2]))
+    loop = WmmaLoop(ctx, A, B, (m, n), mma, tile[2], STAGES, gs.KRange(0, A.shape[1], tile[2]))
     pipelined(ctx, loop)
     with ctx.scope("epilogue"):
         op = LinearCombination(alpha, beta, scale, activation)

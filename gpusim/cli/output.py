@@ -67,7 +67,7 @@ def print_csv(frame: pd.DataFrame) -> None:
 
 def number(value: object) -> str:
     """``1234567.0`` -> ``1,234,567``; ``None`` and NaN -> ``-``."""
-    from gpusim.report.html import format_number
+    from gpusim.report.numbers import format_number
 
     return "-" if value is None or value != value else format_number(value)
 

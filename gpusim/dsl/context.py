@@ -183,9 +183,8 @@ class Context:
         ``pred``: a condition the compiled kernel evaluates at run time; False: the copy is issued and does nothing.
         """
         self.require(how if isinstance(how, CopyAtom) else atom_of(how))
-        if isinstance(source, Partition | ThreadFragment) and isinstance(destination, Partition | ThreadFragment):
-            for code, instance in self.threads.copy(self.recorder, source, destination, pred is not False):
-                self._add(code, instance, predicated=pred is not None)
+        if isinstance(source, Partition) or isinstance(destination, Partition):
+            self._copy_part(source, destination, pred)
         elif isinstance(how, TiledCopy) and isinstance(source, Tile) and isinstance(destination, Tile):
             statement = self.mover.async_copy(self.recorder, how, source, destination, pred is not False)
             self._add(*statement, predicated=pred is not None)
@@ -197,6 +196,11 @@ class Context:
             kinds = ", ".join(type(x).__name__ for x in (how, source, destination))
             raise UserError("no copy between these", got=kinds,
                             suggestion="tiled copy: tile to tile, or partitions; copy atom: tile and fragment")
+
+    def _copy_part(self, source: object, destination: object, pred: bool | None) -> None:
+        sides = [ThreadFragment.of(side) if isinstance(side, Fragment) else side for side in (source, destination)]
+        for code, instance in self.threads.copy(self.recorder, *sides, active=pred is not False):
+            self._add(code, instance, predicated=pred is not None)
 
     def gemm(self, mma: TiledMma, accumulators: Fragment, a: Fragment, b: Fragment) -> None:
         """accumulators += a * b for one k step, over n up and down in turns, so that the last b is used again."""

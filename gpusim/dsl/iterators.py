@@ -3,7 +3,6 @@ Leaves out which thread map and layout a kernel takes (gpusim.cute.cutlass2) and
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -14,6 +13,7 @@ from gpusim.dsl.context import Context
 from gpusim.dsl.launch import BlockCoordinate
 from gpusim.dsl.lowering.iterators import PREDICATES_PER_WORD, TilePointer
 from gpusim.dsl.moves import split
+from gpusim.dsl.pieces import KRange, Pieces, contiguous_mode, widest_alignment
 from gpusim.dsl.registers import Group
 from gpusim.dsl.statements import Instance, Line
 from gpusim.dsl.tensors import LINE_BYTES, GmemTensor, SmemArray
@@ -24,69 +24,6 @@ from gpusim.program.access_builder import Access
 __all__ = ["GlobalIterator", "KRange", "Pieces", "SharedAccess", "lane_bits", "widest_alignment"]
 
 ALL_LANES = 0xFFFFFFFF
-
-
-@dataclass(frozen=True)
-class KRange:
-    """Elements [begin, end) of k in tiles of ``tile``; the one that is not whole comes first, as CUTLASS has it."""
-
-    begin: int
-    end: int
-    tile: int
-
-    @property
-    def tiles(self) -> int:
-        return max(0, -(-(self.end - self.begin) // self.tile))
-
-    @property
-    def residue(self) -> int:
-        """Elements of the first tile."""
-        return (self.end - self.begin) % self.tile or self.tile
-
-    def start(self, number: int) -> int:
-        """First element of tile ``number``; behind the last tile, that of the last one."""
-        number = max(0, min(number, self.tiles - 1))
-        return self.begin + (self.residue + (number - 1) * self.tile if number else 0)
-
-    def valid(self, number: int) -> int:
-        """Elements of tile ``number``; none behind the last."""
-        return (self.tile if number else self.residue) if 0 <= number < self.tiles else 0
-
-
-@dataclass(frozen=True, eq=False)
-class Pieces:
-    """(pieces, threads) row and column of the first of ``elements`` contiguous elements that a thread moves at once."""
-
-    rows: np.ndarray
-    columns: np.ndarray
-    elements: int
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def same_row(self, piece: int, mode: int) -> bool:
-        """Whether a piece differs from the one before along the contiguous ``mode`` only."""
-        places = self.columns if mode == 0 else self.rows
-        return piece > 0 and np.array_equal(places[piece], places[piece - 1])
-
-    def split(self, elements: int, mode: int) -> Pieces:
-        """Every vector in accesses of ``elements`` along the contiguous ``mode``, one after another."""
-        parts = self.elements // elements
-        steps = np.tile(np.arange(parts) * elements, len(self))[:, None]
-        rows, columns = np.repeat(self.rows, parts, axis=0), np.repeat(self.columns, parts, axis=0)
-        return Pieces(rows + steps * (mode == 0), columns + steps * (mode == 1), elements)
-
-
-def contiguous_mode(tensor: GmemTensor) -> int:
-    """The mode with the smaller stride; columns where they are equal, as operands see a matrix of one column."""
-    return int(tensor.strides[1] <= tensor.strides[0])
-
-
-def widest_alignment(tensor: GmemTensor, elements: int) -> int:
-    """The largest power of two, at most ``elements``, that divides a tensor's contiguous extent and all its pitches."""
-    contiguous = contiguous_mode(tensor)
-    return math.gcd(elements, tensor.shape[contiguous], tensor.strides[1 - contiguous], tensor.batch_stride,
-                    tensor.offset)
 
 
 @dataclass(eq=False)

@@ -15,8 +15,10 @@ from gpusim.dsl.backend import FinishedOps, Schedule, finish
 from gpusim.dsl.context import Context
 from gpusim.dsl.launch import CtaPlace, place_of
 from gpusim.dsl.lowering import StaticTable, fit_registers, lower_role
+from gpusim.dsl.lowering.iterators import early_exit
 from gpusim.dsl.recorder import Recorder
-from gpusim.dsl.source import shown_file
+from gpusim.dsl.source import SourceLine, shown_file
+from gpusim.dsl.statements import Code, Instance
 from gpusim.dsl.tensors import LINE_BYTES, GmemTensor
 from gpusim.dsl.tiled import LANES
 from gpusim.errors import UserError, did_you_mean
@@ -151,12 +153,19 @@ class _Recording:
         context = Context(self.spec, self.tensors, residues, place=place, source_file=self.kernel.file)
         self.kernel.run(context, self.parameters)
         if place and place.idle:
-            context.roles = [Recorder(role.name, role.first_warp, role.num_warps) for role in context.roles] or [
-                Recorder("all", 0, context.grid.num_warps)]
+            context.roles = [self._idle(role.name, role.first_warp, role.num_warps) for role in context.roles] or [
+                self._idle("all", 0, context.grid.num_warps)]
         if sum(role.num_warps for role in context.roles) != context.grid.num_warps:
             raise UserError("the roles of a kernel must use all of its warps", place=self.kernel.name,
                             got=f"{sum(r.num_warps for r in context.roles)} of {context.grid.num_warps}")
         return context
+
+    def _idle(self, name: str, first_warp: int, num_warps: int) -> Recorder:
+        """The warps of a CTA without a tile: they find that out and exit."""
+        idle, line = Recorder(name, first_warp, num_warps), self.kernel.function.__code__.co_firstlineno
+        with idle.scope("prologue"):
+            idle.add(Code(tuple(early_exit(idle.registers))), SourceLine(line), Instance())
+        return idle
 
     def _class(self, name: str, context: Context) -> CtaClass:
         return CtaClass(name, tuple(self._role(role, context) for role in context.roles))

@@ -29,6 +29,14 @@ class ThreadFragment:
 
     groups: tuple[Group, ...]
 
+    @classmethod
+    def of(cls, fragment: Fragment) -> ThreadFragment:
+        """The registers of an A or B fragment of an MMA, in the order in which a tiled copy brings them."""
+        if fragment.operand == "C":
+            raise UserError("accumulators are regrouped for a copy first", place=fragment.name,
+                            suggestion="gs.retile(copy, accumulators)")
+        return cls(tuple((start, fragment.registers) for start in fragment.groups))
+
 
 @dataclass(frozen=True, eq=False)
 class Addresses:

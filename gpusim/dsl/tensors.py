@@ -171,7 +171,7 @@ class Tile:
         return replace(self, shape=(self.shape[0], columns), modes=(mode, *self.modes))
 
     def divide(self, shape: tuple[int, int]) -> Tile:
-        """The tile cut into smaller ones, two extra first modes: ``tile.divide(s)[..., i, j]`` (CuTe's zipped_divide)."""
+        """The tile cut into smaller ones, two extra first modes: ``tile.divide(s)[..., i, j]`` (zipped_divide)."""
         if self.inside or any(n < 1 or extent % n for n, extent in zip(shape, self.shape, strict=True)):
             raise UserError("smaller tiles must divide the tile, which must be whole", place=self.of.name,
                             got=f"{self.shape} by {shape}")

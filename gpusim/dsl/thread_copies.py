@@ -1,21 +1,25 @@
 """Models copies between memories and a thread's registers under a tiled copy: LDG, STG, LDS, STS, LDSM, STSM, LDGSTS.
 Leaves out what a thread owns (gpusim.dsl.partitions), and the calibrated main-loop copies of whole tiles
-(gpusim.dsl.moves). Address code is counted by rules, read from a copy and two transposes of 32 x 128 and 32 x 32 floats
-that nvcc 13 compiled for sm_90a with and without bounds (229, 144, 189 and 52, 58, 78 instructions):
+(gpusim.dsl.moves).
+
+Address code is counted by rules, read from kernels that nvcc 13 compiled for sm_90a: a copy of 32 x 128 floats and two
+transposes of 32 x 32, with and without bounds, and the CuTe hgemm of programs/hgemm_cute.py:
 
 | what | instructions |
 | --- | --- |
-| a partition in shared memory, from threadIdx | 5, and 3 per further register |
+| a partition in shared memory, from threadIdx | 5, 20 for fragments of an MMA; 3 per further register |
 | ... in global memory | 10, and 2 for the bounds of a partial tile |
 | shared address that immediates reach | 0: a constant distance from a register, for all threads |
-| ... that an XOR keeps out of reach | 1 LOP3 |
-| ... of a stage or block chosen in a loop | 1 VIADD per register; under an XOR 1 LOP3 |
+| ... that an XOR keeps out of reach | 1 |
+| ... of a block chosen in a loop | 1 per register |
+| ... of a stage chosen in a loop | 2 per register |
 | global address in another row than the piece before | 1 |
 | ... of a partial tile | 9: row x pitch + column in 64 bits, anew under each predicate |
 | ... of a tile chosen by an index | 2 |
 | predicate of a piece of a partial tile | 1 |
 
-They miss the branches that ptxas puts around guarded stores, and what it then computes twice: 189 comes out 18 % short.
+They miss stage counters, branches around guarded stores and what ptxas then computes twice: hgemm's loop comes out 9 %
+short (118 of 130 instructions), copy and transposes 10, 5 and 18 % (of 229, 144, 189).
 """
 
 from __future__ import annotations
@@ -36,20 +40,19 @@ from gpusim.dsl.registers import Group, Registers
 from gpusim.dsl.shared import SharedMemory
 from gpusim.dsl.statements import Code, Instance, Line
 from gpusim.dsl.tensors import LINE_BYTES, SmemTensor, Tile
-from gpusim.dsl.tiled import LANES
+from gpusim.dsl.tiled import LANES, TiledCopy
 from gpusim.errors import UserError
 from gpusim.program.access_builder import Access
 
 __all__ = ["ThreadCopies"]
 
-SHARED_SETUP, PATTERN_SETUP, GLOBAL_SETUP, BOUNDS_SETUP = 5, 3, 10, 2
+SHARED_SETUP, FRAGMENT_SETUP, PATTERN_SETUP, GLOBAL_SETUP, BOUNDS_SETUP = 5, 20, 3, 10, 2
 GUARDED_ROW = ("SHF.R.S32.HI", "IMAD", "LDC.64", "IMAD.MOV.U32", "IMAD.WIDE.U32", "IMAD", "IMAD.IADD")
 """... LEA, LEA.HI.X: the pointer to a row."""
 VERBS = {"CPA": "cp.async", "LDG": "ld.global", "STG": "st.global", "LDSM": "ldmatrix", "STSM": "stmatrix"}
 """How reports name accesses, by operation; others go by the operation itself."""
 Copied = tuple[Code, Instance]
 Sources = tuple[Group, ...]
-Side = ThreadFragment | Partition
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +101,8 @@ class ThreadCopies:
             left = part.tile.offset % part.tile.of.period_bytes
             patterns = {pattern: registers.vector() for pattern in _patterns(part.bytes_at(left))}
             part.addresses.patterns.update(patterns)
-            count = SHARED_SETUP + PATTERN_SETUP * (len(patterns) - 1)
+            begin = SHARED_SETUP if isinstance(part.copy, TiledCopy) else FRAGMENT_SETUP
+            count = begin + PATTERN_SETUP * (len(patterns) - 1)
             return Code(tuple(setup(registers, count, list(patterns.values()))))
         low, _ = part.addresses.pointer
         results, count = [(low, 1), (low + 1, 1)], GLOBAL_SETUP
@@ -112,7 +116,7 @@ class ThreadCopies:
         first, _ = recorder.registers.vector(width * len(part))
         return ThreadFragment(tuple((first + width * piece, width) for piece in range(len(part))))
 
-    def copy(self, recorder: Recorder, source: Side, destination: Side, active: bool) -> list[Copied]:
+    def copy(self, recorder: Recorder, source: object, destination: object, *, active: bool) -> list[Copied]:
         """Load, store, or both; cp.async where the atom is one. Raises UserError where the sides do not fit, and where
         an active copy leaves its tensors."""
         _require_inside([side for side in (source, destination) if isinstance(side, Partition)], active)
@@ -123,7 +127,9 @@ class ThreadCopies:
         elif isinstance(source, ThreadFragment) and isinstance(destination, Partition):
             copied = [self._store(recorder, _regrouped(source, destination), destination)]
         else:
-            raise UserError("a copy has memory on one side at least", got="registers to registers")
+            kinds = f"{type(source).__name__} to {type(destination).__name__}"
+            raise UserError("a partition is copied to another one or to and from registers", got=kinds,
+                            suggestion="partition the tile: ctx.partition(copy, tile)")
         return [(code, replace(instance, active=active)) for code, instance in copied]
 
     def _between(self, recorder: Recorder, source: Partition, destination: Partition) -> list[Copied]:
@@ -225,11 +231,13 @@ def _shared_sources(recorder: Recorder, placed: Placed, in_loop: bool) -> tuple[
     lines: list[Line] = []
     known, found = placed.part.addresses.patterns, {}
     tensor, first = placed.part.tile.of, next(iter(known.values()))
-    xored = isinstance(tensor, SmemTensor) and tensor.swizzle.bits > 0
+    assert isinstance(tensor, SmemTensor)
+    moved = ("LOP3.LUT" if tensor.swizzle.bits else "VIADD",)
+    by_loop = (("IMAD",) * (tensor.shape[2] > 1) + moved) * (in_loop and placed.part.moves)
     for pattern in dict.fromkeys(placed.patterns):
         found[pattern] = known.get(pattern, first)
-        if pattern not in known or (in_loop and placed.part.moves):
-            lines.append(Line("LOP3.LUT" if xored else "VIADD", recorder.registers.vector(), (found[pattern],)))
+        if ops := by_loop or moved * (pattern not in known):
+            lines += chain(recorder.registers, ops, found[pattern])
             found[pattern] = lines[-1].dst
     return lines, [(found[pattern],) for pattern in placed.patterns]
 

@@ -64,9 +64,10 @@ def new_memory(mach: Machine, gpc: np.ndarray) -> MemoryState:
 def settle(memory: MemoryState, *, flush: bool) -> None:
     """Start time and counters anew with the lines that are there, or with none (``flush``)."""
     memory.ways["ready"] = 0.0
-    for name in ("read_free", "write_free", "written"):
-        memory.ports[name] = 0.0
-    memory.slice_free[:], memory.channel_free[:], memory.shared["line"] = 0.0, 0.0, EMPTY
+    memory.ports["read_free"] = memory.ports["written"] = 0.0
+    for queue in (memory.slice_free, memory.channel_free, memory.gpc_free):
+        queue[:] = 0.0
+    memory.shared["line"] = EMPTY
     memory.total["last_write"], memory.total["counters"] = 0.0, 0.0
     if flush:
         memory.tags[:] = EMPTY

@@ -4,7 +4,7 @@ Leaves out the measured columns (gpusim.experiments.quantities)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from gpusim.errors import UserError
@@ -32,6 +32,7 @@ class _Family:
     program: str
     needs: Mapping[str, object]
     parameters: Callable[[Row], dict[str, object]]
+    sizes: Mapping[str, str] = field(default_factory=dict)  # problem sizes beside M, N, K: their columns
 
 
 def _multistage_parameters(row: Row) -> dict[str, object]:
@@ -88,6 +89,11 @@ def _stream_k(row: Row) -> dict[str, object]:
     return {name: value for name, value in parameters.items() if name != "raster_log"}
 
 
+def _batched(row: Row) -> dict[str, object]:
+    """Batches run along z, tiles of one always along m first."""
+    return {name: value for name, value in _staged(_tensor_op)(row).items() if name != "raster_log"}
+
+
 def _slices(row: Row) -> int:
     return max(1, int(row["split_k"]))
 
@@ -119,6 +125,7 @@ _FAMILIES: dict[tuple[str, str], _Family] = {
     ),
     ("cutlass", "multistage"): _Family("gemm_multistage", _CUTLASS, _staged(_tensor_op)),
     ("cutlass", "multistage_slicedk"): _Family("gemm_multistage", _CUTLASS, _staged(_tensor_op)),
+    ("cutlass", "multistage_batched"): _Family("gemm_batched", _SPLIT, _batched, {"batches": "split_k"}),
     ("cutlass", "pipelined"): _Family("gemm_pipelined", {**_CUTLASS, "stages": 2}, _tensor_op),
     ("cutlass", "simt_pipelined"): _Family("sgemm_pipelined", {**_FFMA, "stages": 2}, _threadblock),
     ("cutlass", "simt_multistage"): _Family("sgemm_multistage", _FFMA, _staged(_threadblock)),
@@ -145,6 +152,7 @@ def job_for_row(row: Row, *, gpu: str, fidelity: str) -> Job:
         if str(row[column]) != str(needed):
             raise Unbuilt(f"{family.program} has {column} {needed} only", got=row[column])
     settings = [f"problem.{size}={int(row[size])}" for size in ("M", "N", "K")]
+    settings += [f"problem.{size}={int(row[column])}" for size, column in family.sizes.items()]
     settings += [f"parameters.{key}={value}" for key, value in family.parameters(row).items()]
     settings += [f"gpu={gpu}", f"fidelity={fidelity}", "l2=cold", "flush=true", "launch_overhead=true",
                  "timeline.cycles=0"]

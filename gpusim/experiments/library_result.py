@@ -20,8 +20,8 @@ from gpusim.experiments.config import Plan
 from gpusim.experiments.run import Outcome, write_run
 from gpusim.program import Program
 from gpusim.report.figures import draw_warp_states
-from gpusim.report.html import format_number
 from gpusim.report.metrics import METRICS
+from gpusim.report.numbers import format_number
 from gpusim.report.perfetto import write_trace
 from gpusim.report.style import svg_text
 from gpusim.report.summary import Summary

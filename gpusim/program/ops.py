@@ -27,7 +27,7 @@ OP = np.dtype(
         ("access", "<i4"),  # row of RoleProgram.accesses, -1: none
         ("shared_offset", "<i4"),  # bytes added to the access's shared lane addresses; a multiple of 128
         ("global_offset", "<i8"),  # bytes added to the access's global lane offsets; a multiple of 128
-        ("operand", "<i4"),  # DEPBAR.LE: counter in bits 16.., allowed count in bits 0-15; BAR: barrier id
+        ("operand", "<i4"),  # DEPBAR.LE: counter in bits 16.., allowed count in bits 0-15; BAR: id; else an immediate
         ("dst_start", "<u2"),
         ("dst_count", "u1"),
         ("src_start", "<u2", (MAX_SOURCES,)),

@@ -12,9 +12,10 @@ from markupsafe import Markup, escape
 
 from gpusim.report.html_sections import sections
 from gpusim.report.metric import Run
+from gpusim.report.numbers import format_number
 from gpusim.report.summary import Summary
 
-__all__ = ["Page", "format_number", "render_report"]
+__all__ = ["Page", "render_report"]
 
 
 @dataclass(frozen=True)
@@ -48,12 +49,3 @@ def _environment() -> jinja2.Environment:
 def _breakable(name: str) -> Markup:
     """A metric's name that may be broken into lines after its dots and underscores."""
     return Markup(re.sub(r"(__|_|\.)", r"\1<wbr>", str(escape(name))))
-
-
-def format_number(value: object) -> str:
-    """``1234567.0`` -> ``1,234,567``; ``0.12345`` -> ``0.123``; text as it is."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value)
-    if float(value).is_integer():
-        return f"{int(value):,}"
-    return f"{value:,.1f}" if abs(value) >= 1000 else f"{value:,.2f}" if abs(value) >= 1 else f"{value:.3f}"

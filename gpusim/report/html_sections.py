@@ -74,7 +74,7 @@ def sections(run: Run, summary: Summary, tables: dict[str, pd.DataFrame]) -> dic
         "instructions": _instruction_bars(tables["instructions"]),
         "legend": _legend(run),
         "files": [(file, _source_bars(file)) for file in files],
-        "origin": provenance_of(run.program, run.result, run.spec),
+        "origin": provenance_of(run),
         "assumed": _assumed(run, summary),
         "metrics": [(metric, summary[metric.name]) for metric in METRICS if summary[metric.name] is not None],
     }

@@ -15,9 +15,9 @@ __all__ = ["Metric", "Run", "Value", "counter", "seconds"]
 Value = float | int | str | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Run:
-    """What a metric may look at: the program, what the simulation said, and the GPU."""
+    """What a metric may look at: the program, what the simulation said, and the GPU. Equal only to itself."""
 
     program: Program
     result: SimulationResult

@@ -15,12 +15,16 @@ from gpusim.report.metrics_units import LAUNCH_METRICS, LIGHT_METRICS, SCHEDULER
 from gpusim.report.peaks import mma_peak_flops_per_cycle, tensor_peak_flops_per_cycle
 from gpusim.report.states import ISSUED_STATE, STATES, ncu_state_name
 
-__all__ = ["METRICS", "Metric", "Run", "dominant_stall", "metric_values", "warp_states_per_issued"]
+__all__ = ["METRICS", "Metric", "Run", "dominant_stall", "metric_values", "run_metrics", "warp_states_per_issued"]
 
 
 def metric_values(program: Program, result: SimulationResult, spec: GpuSpec) -> dict[str, Value]:
     """Every metric by name, in the order of the table. None: not defined for this run."""
-    run = Run(program, result, spec)
+    return run_metrics(Run(program, result, spec))
+
+
+def run_metrics(run: Run) -> dict[str, Value]:
+    """The same for a run."""
     return {metric.name: _plain(metric.value(run)) for metric in METRICS}
 
 

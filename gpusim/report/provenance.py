@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,13 @@ from gpusim.engine.machine import machine_of
 from gpusim.engine.result import SimulationResult
 from gpusim.program import Program
 from gpusim.program.sequence import launches_of
+from gpusim.report.metric import Run
 
 __all__ = ["Origin", "Traced", "provenance_of", "used_numbers"]
 
-_ALWAYS = ("clock.sm_mhz", "sm.count", "noc.gpc_runs", "launch.cta_gap_cycles")
-_WITH_OVERHEAD = ("launch.start_cycles", "launch.end_cycles")
+_HOST = ("clock.sm_mhz", "sm.count", "noc.", "launch.")
+"""What the host of a simulation reads by itself, sections with a dot at the end."""
+_WITH_OVERHEAD = {"launch.start_cycles", "launch.end_cycles"}
 
 
 @dataclass(frozen=True)
@@ -66,8 +69,10 @@ class Traced:
         return value
 
 
-def provenance_of(program: Program, result: SimulationResult, spec: GpuSpec) -> Origin:
+@lru_cache(maxsize=1)
+def provenance_of(run: Run) -> Origin:
     """Where the numbers that a run used come from."""
+    program, result, spec = run.program, run.result, run.spec
     used = sorted(used_numbers(program, result, spec) & spec.provenance.keys())
     sources = {key: spec.provenance[key] for key in used}
     counted = Counter(source.kind for source in sources.values())
@@ -83,17 +88,15 @@ def used_numbers(program: Program, result: SimulationResult, spec: GpuSpec) -> s
 
     Found by watching them read: the list can neither forget a number nor keep one that is no longer used.
     """
-    seen: set[str] = set(_ALWAYS)
+    seen = {key for key in spec.provenance if key.startswith(_HOST)}
+    if not result.settings.get("launch_overhead", True):
+        seen -= _WITH_OVERHEAD
     traced: Any = Traced(spec, seen)
     machine_of(traced)
     for part in launches_of(program):
         image_of(part, traced)
         launch = part.launch
         occupancy(traced, launch.threads_per_cta, launch.registers_per_thread, launch.shared_bytes)
-    if result.settings.get("launch_overhead", True):
-        seen.update(_WITH_OVERHEAD)
-    if len(np.unique(result.cta_sm[result.cta_sm >= 0])) <= spec.launch.few_sms:
-        seen.update(("launch.few_sms", "launch.few_sms_pct"))
     return seen | set(_instruction_keys(spec, _entries(program, spec)))
 
 

@@ -126,4 +126,4 @@ def _tail(run: Run) -> Iterator[Advice]:
 def _assumptions(run: Run) -> Iterator[Advice]:
     for sentence in (*run.program.notes, *run.result.assumptions):
         yield Advice("WRN", "", sentence)
-    yield Advice("WRN", "", provenance_of(run.program, run.result, run.spec).sentence)
+    yield Advice("WRN", "", provenance_of(run).sentence)

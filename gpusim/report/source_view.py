@@ -13,7 +13,6 @@ import pandas as pd
 from gpusim.engine.result import WARP_STATES, SimulationResult
 from gpusim.program import Program
 from gpusim.report.executions import access_executions
-from gpusim.report.states import ISSUED_STATE
 from gpusim.report.tables import source_table
 
 __all__ = ["SourceFile", "SourceLine", "source_files"]
@@ -39,11 +38,6 @@ class SourceLine:
     def is_gap(self) -> bool:
         """Stands for lines that are left out."""
         return not self.number and not self.issued
-
-    @property
-    def worst_stall(self) -> str:
-        """The state, other than Selected, with most warp cycles; empty where the warp never waits."""
-        return next((name for name in self.states if name != ISSUED_STATE), "")
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from gpusim.arch import GpuSpec, occupancy
 from gpusim.engine.result import SimulationResult
 from gpusim.program import Program, launches_of
 from gpusim.report.metric import Run
-from gpusim.report.metrics import metric_values, warp_states_per_issued
+from gpusim.report.metrics import run_metrics, warp_states_per_issued
 from gpusim.report.provenance import provenance_of
 from gpusim.report.rules import advise
 from gpusim.report.tables import shared_memory_table
@@ -25,18 +25,19 @@ def summarise(name: str, program: Program, result: SimulationResult, spec: GpuSp
     ``engine`` says how fast the simulation itself was: ``host_seconds`` without compilation, ``compile_seconds``,
     ``warp_instructions_per_second``.
     """
+    run = Run(program, result, spec)
     return {
         "name": name,
         "program": program.name,
         "gpu": spec.name,
         "parameters": {key: _plain(value) for key, value in program.parameters.items()},
         "settings": {key: _plain(value) for key, value in result.settings.items()},
-        **metric_values(program, result, spec),
+        **run_metrics(run),
         "occupancy": launch_occupancy(program, result, spec),
         "launches": _launches(program, result),
         "warp_states": warp_states_per_issued(result),
         "shared_memory": shared_memory_table(program).to_dict("records"),
-        "advice": [str(advice) for advice in advise(Run(program, result, spec))],
+        "advice": [str(advice) for advice in advise(run)],
         "engine": {
             "warp_instructions_per_second": result.warp_instructions_per_second,
             "simulated_warp_instructions": result.warp_instructions,
@@ -45,7 +46,7 @@ def summarise(name: str, program: Program, result: SimulationResult, spec: GpuSp
             "sms_simulated": len(result.sms_used),
             "sms": result.num_sms,
         },
-        "provenance": _provenance(program, result, spec),
+        "provenance": _provenance(run),
         "notes": list(program.notes),
         "assumptions": list(result.assumptions),
     }
@@ -76,9 +77,9 @@ def _launches(program: Program, result: SimulationResult) -> list[dict[str, Any]
             for part, took in zip(launches_of(program), cycles, strict=True)]
 
 
-def _provenance(program: Program, result: SimulationResult, spec: GpuSpec) -> dict[str, Any]:
+def _provenance(run: Run) -> dict[str, Any]:
     """Where the numbers of the GPU that the run used come from."""
-    found = provenance_of(program, result, spec)
+    found = provenance_of(run)
     return {
         "sentence": found.sentence, "numbers": found.total, "by_source": found.by_source,
         "guessed_pct": found.guessed_pct, "guessed_issue_pct": found.guessed_issue_pct,

@@ -4,11 +4,15 @@ Leaves out when they were busy (gpusim.report.utilisation)."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
-from gpusim.arch import Pipe
-from gpusim.report.executions import access_executions, static_executions
+from gpusim.arch import GpuSpec, Pipe
+from gpusim.engine.image import ACTIVE, image_of
+from gpusim.program import Program
+from gpusim.program.sequence import launches_of
+from gpusim.report.executions import static_executions
 from gpusim.report.metric import Run
 
 __all__ = ["Unit", "compute_units", "memory_units", "pipe_busy_cycles"]
@@ -35,6 +39,7 @@ class Unit:
     ncu: str
 
 
+@lru_cache(maxsize=1)
 def compute_units(run: Run) -> tuple[Unit, ...]:
     """Issue slots and the pipes that the program uses, busiest first.
 
@@ -48,6 +53,7 @@ def compute_units(run: Run) -> tuple[Unit, ...]:
     return tuple(sorted(units, key=lambda unit: -unit.busy_pct))
 
 
+@lru_cache(maxsize=1)
 def memory_units(run: Run) -> tuple[Unit, ...]:
     """What data pass on their way: shared memory, L1 tags, crossbar, L2, DRAM; busiest first."""
     spec, cycles = run.spec, max(run.result.cycles, 1)
@@ -97,5 +103,16 @@ def _count(run: Run, name: str) -> float:
 
 
 def _tag_cycles(run: Run) -> float:
-    accesses = access_executions(run.program)
-    return float((accesses["lines"] * accesses["executions"]).sum()) * run.spec.l1.tag_interval_cycles
+    return sum(_launch_tag_cycles(launch, run.spec) for launch in launches_of(run.program))
+
+
+def _launch_tag_cycles(program: Program, spec: GpuSpec) -> float:
+    """Cycles that the accesses of a launch take of the SMs' tag stages, as the engine counts them."""
+    image, total = image_of(program, spec), 0.0
+    ctas = np.bincount(program.cta_class, minlength=len(program.classes))
+    running = [(role, count) for kind, count in zip(program.classes, ctas, strict=True) for role in kind.roles]
+    for number, (role, count) in enumerate(running):
+        ops = image.ops[image.role_first_op[number] : image.role_end_op[number]]
+        rows = ops["access"][(ops["access"] >= 0) & (ops["flags"] & ACTIVE > 0)]
+        total += count * float(image.accesses["tag_cycles"][rows[:, None] + np.arange(role.num_warps)].sum())
+    return total

@@ -43,7 +43,8 @@ HANDLERS: dict[str, Handler] = {
     "IMAD": arithmetic.integer_multiply_add, "IMAD.U32": conversions.shift_by_product, "LOP3": conversions.mask_bits,
     "LDGDEPBAR": sync.commit_group, "DEPBAR.LE": sync.wait_group,
 }
-"""Longest prefix of dot-separated parts wins: IMAD.MOV.U32 moves, any other IMAD is address arithmetic."""
+"""Longest prefix of dot-separated parts wins: IMAD.MOV.U32 moves; IMAD.WIDE is IMAD, whose handler knows it as address
+arithmetic."""
 
 
 @cache

@@ -1,5 +1,5 @@
 """Models CUTLASS 2.x's SIMT GEMM of complex<float>: every product is four FFMA.
-Leaves out conjugates, and Gauss's three products, which CUTLASS has on tensor cores only.
+Leaves out Gauss's three products, which CUTLASS has on tensor cores only.
 
 Source: cutlass/functional.h (multiply_add of complex numbers), gemm/thread/mma_sm50.h.
 """
@@ -8,22 +8,39 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from common.complex_op import NEGATE_FIRST, imaginary, real
+import gpusim as gs
+from common.complex_op import NEGATE_FIRST
 from common.simt import ffma_triples
 from common.simt_loop import SimtLoop
 from gpusim.dsl.statements import Line
 
 __all__ = ["ComplexLoop"]
 
+Product = tuple[int, int, int]
+"""Registers: c += a * b."""
+
 
 @dataclass(eq=False)
 class ComplexLoop(SimtLoop):
-    """A threadblock tile of complex numbers, two registers each."""
+    """A threadblock tile of complex numbers, two registers each; ``conjugate``: which operands, any of "ab"."""
+
+    conjugate: str = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if set(self.conjugate) - set("ab"):
+            raise gs.UserError("the operands of a product are a and b", got=f"conjugate='{self.conjugate}'",
+                               suggestion="conjugate=a, b or ab")
 
     def multiply(self, buffer: int) -> None:
-        """c.re += a.re b.re; c.im += a.re b.im; c.im += a.im b.re; and c.re -= a.im b.im."""
-        numbers = ffma_triples(self.accumulators, self.a.buffers[buffer], self.b.buffers[buffer])
-        products = [product for c, a, b in numbers for product in ((c, a, b), (c + 1, a, b + 1), (c + 1, a + 1, b))]
-        self.ctx.mma("FFMA", tuple(products), (1, 1, 1))
-        self.ctx.code([Line("FFMA", real(c), (imaginary(a), imaginary(b), real(c)), immediate=NEGATE_FIRST)
-                       for c, a, b in numbers])
+        """c.re += a.re b.re; c.im += a.re b.im; c.im += a.im b.re; c.re -= a.im b.im; signs as conjugates have them."""
+        minus_a, minus_b = "a" in self.conjugate, "b" in self.conjugate
+        plus: list[Product] = []
+        minus: list[Product] = []
+        for c, a, b in ffma_triples(self.accumulators, self.a.buffers[buffer], self.b.buffers[buffer]):
+            plus.append((c, a, b))
+            (minus if minus_b else plus).append((c + 1, a, b + 1))
+            (minus if minus_a else plus).append((c + 1, a + 1, b))
+            (plus if minus_a != minus_b else minus).append((c, a + 1, b + 1))
+        self.ctx.mma("FFMA", tuple(plus), (1, 1, 1))
+        self.ctx.code([Line("FFMA", (c, 1), ((a, 1), (b, 1), (c, 1)), immediate=NEGATE_FIRST) for c, a, b in minus])

@@ -64,11 +64,13 @@ def direct_epilogue(ctx: Context, destination: GmemTensor, coords: tuple[BlockCo
 
 
 def chosen_epilogue(name: str, ctx: Context, destination: GmemTensor, coords: tuple[BlockCoordinate, BlockCoordinate],
-                    loop: TensorOpLoop, op: LinearCombination, source: GmemTensor | None) -> DirectEpilogue | Epilogue:
-    """The epilogue that a parameter names: cutlass or direct."""
+                    loop: TensorOpLoop, op: LinearCombination, source: GmemTensor | None,
+                    padding: int) -> DirectEpilogue | Epilogue:
+    """The epilogue that a parameter names: cutlass (``padding`` as tensor_op_epilogue has it) or direct."""
     if name not in ("cutlass", "direct"):
         raise gs.UserError("accumulators go through shared memory or directly", got=f"'{name}'",
                            suggestion="epilogue=cutlass or epilogue=direct")
     if name == "direct":
         return direct_epilogue(ctx, destination, coords, loop.mma, loop.accumulators, op, source)
-    return tensor_op_epilogue(ctx, destination, coords, loop.mma, loop.accumulators, loop.a.array, op, source)
+    return tensor_op_epilogue(ctx, destination, coords, loop.mma, loop.accumulators, loop.a.array, op, source,
+                              padding)

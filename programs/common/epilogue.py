@@ -12,6 +12,7 @@ import gpusim as gs
 from common.conversion import Vector
 from common.output_op import PLAIN, LinearCombination
 from common.output_stream import OutputStream, require_source
+from common.split_vectors import SplitThreadMap
 from gpusim.cute.cutlass2 import OutputTileThreadMap
 from gpusim.dsl import Context, GmemTensor, SmemArray
 from gpusim.dsl.iterators import GlobalIterator, Pieces, SharedAccess
@@ -42,7 +43,7 @@ class EpilogueTile:
     ``spare``: further tiles that it allocates and leaves unused.
     """
 
-    thread_map: OutputTileThreadMap
+    thread_map: OutputTileThreadMap | SplitThreadMap
     steps: int
     rows: int
     pitch: int

@@ -29,7 +29,7 @@ from gpusim.dsl.iterators import GlobalIterator, Pieces
 from gpusim.dsl.launch import BlockCoordinate
 from gpusim.dsl.tiled import LANES
 
-__all__ = ["InterleavedLoop", "group_of", "interleaved_epilogue", "original_columns", "plain", "stored"]
+__all__ = ["InterleavedLoop", "group_of", "interleaved_epilogue", "plain", "restored_columns", "stored"]
 
 GROUP_BITS = 256
 QUAD = 4  # lanes of a row
@@ -56,12 +56,15 @@ def stored(matrix: np.ndarray, group: int) -> np.ndarray:
     return matrix.reshape(rows, -1, group).swapaxes(0, 1).reshape(-1, rows * group)
 
 
-def original_columns(columns: int, group: int) -> np.ndarray:
-    """Which column of B stands at each place after reorder_column."""
-    place = np.arange(columns)
+def restored_columns(permuted: np.ndarray, group: int) -> np.ndarray:
+    """Rows (the columns of B) in their own order, from that of reorder_column."""
+    place = np.arange(len(permuted))
     atom, rest = place % group // ATOM_COLUMNS, place % ATOM_COLUMNS
     lane, element = rest // 2, rest % 2
-    return place // group * group + lane * (group // QUAD) + atom * 2 + element
+    original = place // group * group + lane * (group // QUAD) + atom * 2 + element
+    restored = np.empty_like(permuted)
+    restored[original] = permuted
+    return restored
 
 
 @dataclass(frozen=True)

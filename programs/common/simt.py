@@ -31,6 +31,8 @@ __all__ = ["SimtOperand", "SimtShape", "ffma_triples", "simt_epilogue", "simt_ty
 
 VECTOR_BITS = 128
 INTERLEAVED_ABOVE = 4  # rows and columns of a thread
+PIPELINED_STAGES = 2
+STORES = ("scalar", "vector")
 UNITS = {32: gs.f32, 64: gs.f64}
 """What an array of elements in shared memory is counted in."""
 
@@ -148,11 +150,18 @@ class SimtOperand:
     @property
     def pitch(self) -> int:
         """Elements of a row in shared memory; the padding must keep vectors aligned."""
-        padding = LANES // self.shape.tile[2] // self.shape.width if self.k_major else 0
+        padding = self._padding if self.k_major else 0
         if padding % self.shape.vector:
             raise gs.UserError("the padding of a transposed tile must be whole vectors", place=self.tensor.name,
                                got=f"tile k {self.shape.tile[2]}", suggestion="tile k of 8")
         return self.extent + padding
+
+    @property
+    def _padding(self) -> int:
+        """MmaPipelined's stores of a transposed tile touch all banks; MmaMultistage has kK / 32, which is mostly none
+        (default_mma_core_simt.h, default_mma_core_sm80.h)."""
+        depth = self.shape.tile[2]
+        return LANES // depth // self.shape.width if self.stages == PIPELINED_STAGES else depth // LANES
 
     @property
     def stage_bytes(self) -> int:
@@ -216,23 +225,32 @@ def ffma_triples(accumulators: tuple[int, ...], a: tuple[int, ...],
 def simt_epilogue(ctx: Context, destination: GmemTensor, coords: tuple[BlockCoordinate, BlockCoordinate],
                   shape: SimtShape, accumulators: tuple[int, ...], over: SmemArray,
                   op: LinearCombination = PLAIN, source: GmemTensor | None = None,
-                  accumulator_type: gs.DType = gs.f32) -> Epilogue:
-    """One row of every thread tile a step, stored one element at a time. ``source``: tensor C where ``op`` reads it."""
+                  accumulator_type: gs.DType = gs.f32, stores: str = "scalar", padding: int = -1) -> Epilogue:
+    """One row of every thread tile a step, stored to D one element at a time.
+
+    ``source``: tensor C where ``op`` reads it. ``stores``: to shared memory, scalar (CUTLASS's default) or vector.
+    ``padding``: elements of a row there, -1: as CUTLASS has it.
+    """
+    if stores not in STORES:
+        raise gs.UserError("accumulators are stored to shared memory one by one or in vectors", got=f"'{stores}'",
+                           suggestion=" or ".join(STORES))
     (lane_rows, _), rows = shape.lanes, shape.thread_tile[0]
     shape_of_step = OutputTileShape(shape.tile[1], 1, lane_rows, shape.warps[0])
     count = OutputTileShape(1, shape.vector, rows // shape.vector, 1, rows)
     thread_map = optimal_thread_map(shape_of_step, count, shape.threads, 1, destination.dtype.bits)
-    tile = EpilogueTile(thread_map, rows, shape.warps[0] * lane_rows, shape.tile[1] + 4 * shape.vector + 1,
-                        accumulator_type, lambda step: _push_row(shape, accumulators, step))
+    together = shape.vector if stores == "vector" else 1
+    pitch = shape.tile[1] + (padding if padding >= 0 else 4 * shape.vector + (together == 1))
+    tile = EpilogueTile(thread_map, rows, shape.warps[0] * lane_rows, pitch, accumulator_type,
+                        lambda step: _push_row(shape, accumulators, step, together))
     return Epilogue(ctx, destination, shape.tile[:2], coords, tile, over, op, source)
 
 
-def _push_row(shape: SimtShape, accumulators: tuple[int, ...], step: int) -> Push:
-    columns_of_thread = shape.thread_tile[1]
+def _push_row(shape: SimtShape, accumulators: tuple[int, ...], step: int, together: int) -> Push:
+    """A row of the thread tile, ``together`` elements per store."""
+    columns_of_thread, vector = shape.thread_tile[1], shape.vector
     warp = np.arange(shape.warps[0] * shape.warps[1]) % shape.warps[0]
     row = (warp[:, None] * shape.lanes[0] + shape.lane_places()[0]).reshape(-1)
-    vector = shape.vector
-    vectors = [n // vector * shape.lanes[1] * vector + n % vector for n in range(columns_of_thread)]
-    columns = np.stack([shape.thread_places(1) + offset for offset in vectors])
-    registers = accumulators[step * columns_of_thread : (step + 1) * columns_of_thread]
-    return Push(np.broadcast_to(row, columns.shape), columns, [(register, shape.width) for register in registers])
+    chosen = range(0, columns_of_thread, together)
+    columns = np.stack([shape.thread_places(1) + n // vector * shape.lanes[1] * vector + n % vector for n in chosen])
+    registers = [(accumulators[step * columns_of_thread + n], shape.width * together) for n in chosen]
+    return Push(np.broadcast_to(row, columns.shape), columns, registers)

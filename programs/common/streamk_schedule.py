@@ -16,7 +16,7 @@ from gpusim.dsl.dtypes import dtype_named
 from gpusim.dsl.registers import Group
 from gpusim.dsl.tiled import LANES
 
-__all__ = ["StreamKSchedule", "accumulators", "epilogue_steps"]
+__all__ = ["StreamKSchedule", "accumulators"]
 
 NOBODY = -1
 ROWS_PER_STEP = 8  # of a warp, in an epilogue on tensor cores
@@ -24,9 +24,9 @@ OTHER_REGISTERS, MOST_REGISTERS = 36, 255
 """Of a thread beside accumulators and fragments: what the compiled kernels of h200/kernels.csv need."""
 
 
-def epilogue_steps(warp: tuple[int, int, int]) -> int:
-    """Slices of the accumulators in the epilogue of a tensor-core kernel, at least as many as FFMA has."""
-    return max(1, warp[0] // ROWS_PER_STEP)
+def epilogue_steps(block: Threadblock) -> int:
+    """Slices of the accumulators in the epilogue: rows of a thread's tile, or of 8 rows of a warp on tensor cores."""
+    return block.shape.thread_tile[0] if block.is_simt else block.warp[0] // ROWS_PER_STEP
 
 
 def accumulators(loop: TensorOpLoop | SimtLoop) -> list[Group]:
@@ -48,7 +48,7 @@ class StreamKSchedule:
         self.tiles = tiles
         self.plan: StreamK = stream_k(
             tiles, divide_up(K, block.tile[2]), sm_occupancy=sm_occupancy or _occupancy(spec, block),
-            sms=spec.sm.count, fragments=epilogue_steps(block.warp), split_factor=split_factor)
+            sms=spec.sm.count, fragments=epilogue_steps(block), split_factor=split_factor)
         blocks = [list(self.plan.works(number)) for number in range(self.plan.num_blocks)]
         self._visits = np.full((len(blocks), max(map(len, blocks)), 6), NOBODY, np.int64)
         self.works: list[Work] = []

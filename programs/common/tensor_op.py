@@ -7,7 +7,7 @@ import gpusim as gs
 from gpusim.dsl.dtypes import dtype_named
 from gpusim.dsl.tiled import TiledMma
 
-__all__ = ["cut_tile", "interleaved_pieces", "require_multistage", "tensor_op_mma"]
+__all__ = ["cut_tile", "interleaved_pieces", "tensor_op_mma"]
 
 POPC = {"and_popc": "_ANDPOPC", "xor_popc": "_XORPOPC"}
 
@@ -15,16 +15,6 @@ POPC = {"and_popc": "_ANDPOPC", "xor_popc": "_XORPOPC"}
 def cut_tile(extent: int, tile: int) -> int:
     """CTAs along an extent, the last one possibly partial."""
     return -(-extent // tile)
-
-
-def require_multistage(num_stages: int, clear: str, *, instead: str) -> None:
-    """Refuse what MmaMultistage is not made for; ``instead``: the program for two stages."""
-    if num_stages < 3:
-        raise gs.UserError("MmaMultistage has at least 3 stages", got=f"num_stages={num_stages}",
-                           suggestion=f"{instead} for 2 stages")
-    if clear not in ("none", "zfill"):
-        raise gs.UserError("shared memory outside the problem is left as it is or filled with zeros", got=f"'{clear}'",
-                           suggestion="clear=none or clear=zfill")
 
 
 def tensor_op_mma(tile: tuple[int, int, int], warp: tuple[int, int, int], instruction: tuple[int, int, int],

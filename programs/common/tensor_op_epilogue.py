@@ -10,6 +10,7 @@ import numpy as np
 import gpusim as gs
 from common.epilogue import VECTOR_BITS, Epilogue, EpilogueTile, Push
 from common.output_op import PLAIN, LinearCombination
+from common.split_vectors import SplitThreadMap
 from gpusim.cute.cutlass2 import OutputTileShape, OutputTileThreadMap, optimal_thread_map
 from gpusim.dsl import Context, Fragment, GmemTensor, SmemArray
 from gpusim.dsl.iterators import widest_alignment
@@ -35,15 +36,21 @@ def require_output(accumulators: gs.DType, output: gs.DType) -> None:
 
 def tensor_op_epilogue(ctx: Context, destination: GmemTensor, coords: tuple[BlockCoordinate, BlockCoordinate],
                        mma: TiledMma, accumulators: Fragment, over: SmemArray,
-                       op: LinearCombination = PLAIN, source: GmemTensor | None = None) -> Epilogue:
-    """The epilogue of a tensor-core main loop: steps of 8 rows of every warp. ``source``: tensor C, where ``op`` reads
-    one (also the output itself)."""
+                       op: LinearCombination = PLAIN, source: GmemTensor | None = None,
+                       padding: int = -1, vector_bits: int = VECTOR_BITS) -> Epilogue:
+    """The epilogue of a tensor-core main loop: steps of 8 rows of every warp.
+
+    ``source``: tensor C, where ``op`` reads one (also the output itself). ``padding``: elements of a row in shared
+    memory, -1: as CUTLASS has it. ``vector_bits``: of a thread's vector; beyond 128 it is stored in parts.
+    """
     require_output(accumulators.dtype, destination.dtype)
-    thread_map = widest_thread_map(mma, destination)
-    padding = 64 // accumulators.dtype.bits * 4
+    thread_map = widest_thread_map(mma, destination, vector_bits=vector_bits)
+    padding = padding if padding >= 0 else 64 // accumulators.dtype.bits * 4
     elements, types = thread_map.elements_per_access, (accumulators.dtype.name, destination.dtype.name)
+    parts = elements * destination.dtype.bits // VECTOR_BITS
     tile = EpilogueTile(
-        thread_map, mma.warp_tile[0] // ROWS_PER_STEP, ROWS_PER_STEP * mma.warps[0], mma.tile[1] + padding,
+        SplitThreadMap(thread_map, parts) if parts > 1 else thread_map, mma.warp_tile[0] // ROWS_PER_STEP,
+        ROWS_PER_STEP * mma.warps[0], mma.tile[1] + padding,
         accumulators.dtype, lambda step: push_rows(mma, accumulators, step),
         _column_order(accumulators.dtype, destination.dtype, mma.tile[1], elements), mma.partitions,
         int((*types, elements) in TWO_FRAGMENTS and mma.partitions == 1))
@@ -61,12 +68,13 @@ def _column_order(accumulators: gs.DType, output: gs.DType, columns: int, elemen
     return (lambda n: n ^ n // MIXED_COLUMNS % parts * WORD_VECTOR) if mixed else (lambda n: n)
 
 
-def widest_thread_map(mma: TiledMma, destination: GmemTensor, step_rows: int = ROWS_PER_STEP) -> OutputTileThreadMap:
-    """Vectors of 16 bytes, or smaller ones where rows are not aligned to those, or where all threads together store
-    more than a step of them; f64 one by one, as its kernels are aligned."""
+def widest_thread_map(mma: TiledMma, destination: GmemTensor, step_rows: int = ROWS_PER_STEP, *,
+                      vector_bits: int = VECTOR_BITS) -> OutputTileThreadMap:
+    """Vectors of ``vector_bits``, or smaller ones where rows are not aligned to those, or where all threads together
+    store more than a step of them; f64 one by one, as its kernels are aligned."""
     tile_n, steps, bits = mma.tile[1], mma.warp_tile[0] // step_rows, destination.dtype.bits
     shape, count = OutputTileShape(tile_n, step_rows, mma.warps[0]), OutputTileShape(1, steps, tile=steps)
-    elements = 1 if bits == 64 else widest_alignment(destination, VECTOR_BITS // bits)
+    elements = 1 if bits == 64 else widest_alignment(destination, vector_bits // bits)
     least = min(elements, max(1, 32 // bits))
     if elements == 1 and mma.atom.dtype_c == "f16":
         raise gs.UserError("half accumulators leave in pairs", place=destination.name,

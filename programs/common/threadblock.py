@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import gpusim as gs
-from common.epilogue import Epilogue
+from common.epilogue import VECTOR_BITS, Epilogue
 from common.multistage import multistage, require_multistage
 from common.output_op import PLAIN, LinearCombination
 from common.pipelined import STAGES, pipelined
@@ -88,8 +88,11 @@ class Threadblock:
             multistage(ctx, loop, self.num_stages, self.clear)
 
     def epilogue(self, ctx: Context, D: GmemTensor, coords: Coords, loop: TensorOpLoop | SimtLoop,
-                 op: LinearCombination = PLAIN, source: GmemTensor | None = None) -> Epilogue:
-        """From the loop's accumulators to ``D``, through the place of its stages."""
+                 op: LinearCombination = PLAIN, source: GmemTensor | None = None, *,
+                 vector_bits: int = VECTOR_BITS) -> Epilogue:
+        """From the loop's accumulators to ``D``, through the place of its stages. ``vector_bits``: of what a thread
+        stores at once on tensor cores; FFMA kernels store one element."""
         if isinstance(loop, SimtLoop):
             return simt_epilogue(ctx, D, coords, self.shape, loop.accumulators, loop.a.array, op, source)
-        return tensor_op_epilogue(ctx, D, coords, self.mma, loop.accumulators, loop.a.array, op, source)
+        return tensor_op_epilogue(ctx, D, coords, self.mma, loop.accumulators, loop.a.array, op, source,
+                                  vector_bits=vector_bits)

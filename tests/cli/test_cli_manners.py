@@ -86,7 +86,7 @@ def test_the_shell_completes_commands_and_names(words: str, expected: set[str]):
 def test_every_command_that_prints_a_table_has_json():
     group = typer.main.get_command(app)
     commands = dict(group.commands) | dict(group.commands["config"].commands)  # type: ignore[attr-defined]
-    text = {"config", "schema"}  # a group, and JSON in any case
+    text = {"config", "schema", "gallery"}  # a group, JSON in any case, and what prints nothing
     for name, command in commands.items():
         options = {option for parameter in command.params for option in parameter.opts}
         assert name in text or "--json" in options, name

@@ -130,7 +130,7 @@ def test_immediates_reach_other_columns_only_without_a_swizzle(swizzle: str, xor
     assert (count(program, "LDS.128", "reads"), count(program, "LOP3", "reads")) == (4, xors)
 
 
-def test_stages_of_a_loop_cost_an_addition_and_unrolled_ones_do_not() -> None:
+def test_stages_chosen_in_a_loop_cost_a_product_and_a_sum_and_unrolled_ones_nothing() -> None:
     def body(ctx: Context, A: Any) -> None:
         ctx.launch((1, 1), warps=4)
         copy = gs.tiled_copy(gs.copy.UniversalCopy_128b, cute.Layout((16, 8), (8, 1)), cute.Layout((1, 8), (8, 1)))
@@ -145,6 +145,7 @@ def test_stages_of_a_loop_cost_an_addition_and_unrolled_ones_do_not() -> None:
     program = recorded(body)
     assert [count(program, "LDS.128", scope) for scope in ("unrolled", "loop")] == [8, 24]
     assert [count(program, "VIADD", scope) for scope in ("unrolled", "loop")] == [0, 6]
+    assert count(program, "IMAD", "unrolled") == 0 and count(program, "IMAD", "loop") == 6
 
 
 # errors
@@ -185,8 +186,12 @@ def test_both_sides_of_a_copy_must_fit() -> None:
         ctx.copy(copy, a, b)
     with pytest.raises(gs.UserError, match=r"ctx\.fragment_like"):
         ctx.copy(copy, a, ctx.fragment_like(b))
-    with pytest.raises(gs.UserError, match="memory on one side at least, got registers to registers"):
+    with pytest.raises(gs.UserError, match="no copy between these"):
         ctx.copy(copy, ctx.fragment_like(a), ctx.fragment_like(a))
+    with pytest.raises(gs.UserError, match=r"Partition to SmemTensor; partition the tile"):
+        ctx.copy(copy, a, ctx.shared.tensors[0])
+    with pytest.raises(gs.UserError, match="accumulators are regrouped for a copy first"):
+        ctx.copy(copy, ctx.fragment(mma(), "C"), a)
 
 
 def test_an_index_out_of_range_needs_a_predicate() -> None:

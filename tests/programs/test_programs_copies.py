@@ -91,7 +91,7 @@ def test_neighbours_share_sectors_and_columns_do_not(bits: int, row: int, column
     ("copy_global", {}, 229), ("transpose_shared", {"swizzle": "pad:4B"}, 144),
     ("transpose_shared", {"swizzle": "S<5,2,5>"}, 189)])
 def test_programs_are_about_as_long_as_compiled_ones(name: str, parameters: dict, compiled: int) -> None:
-    """The same kernels in CUDA C++, sizes known at run time only, nvcc 13 for sm_90a; branches around stores left out."""
+    """The same kernels in CUDA C++, sizes known at run time, nvcc 13 for sm_90a; branches around stores left out."""
     assert counts(record(name, sized(M=64, N=256), **parameters)).total() == pytest.approx(compiled, rel=0.20)
 
 

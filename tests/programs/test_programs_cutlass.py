@@ -158,6 +158,11 @@ def test_simt_padding_makes_transposed_stores_conflict_free() -> None:
     assert accesses.bank_conflicts.sum() == 0
 
 
+def test_simt_multistage_has_no_padding() -> None:
+    """kK / 32 elements in default_mma_core_sm80.h; measured: 32768 bytes for simt_128x128x8_w32x64x8_s4_tn."""
+    assert record("sgemm_multistage", (128, 128, 64), layouts="tn").launch.shared_bytes == 32768
+
+
 def test_epilogue_has_two_barriers_a_step() -> None:
     """ptxas, CUTLASS 4: 16 BAR.SYNC for the 8 steps of a warp tile of 64 rows."""
     program = record("gemm_multistage", (128, 128, 64))

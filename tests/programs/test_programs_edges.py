@@ -36,6 +36,9 @@ CASES: list[tuple[str, tuple[int, int, int], dict[str, Any]]] = [
     ("gemm_multistage", (70, 66, 98), {"clear": "clear_last_stage", "num_stages": 4, **SMALL}),
     ("sgemm_multistage", (70, 66, 13), {"clear": "clear_last_stage", "tile": (64, 64, 8), "warp": (32, 32, 8)}),
     ("gemm_multistage", (192, 320, 32), {"raster": "n", **SMALL}),
+    ("gemm_pipelined", (128, 192, 64), {"raster": "n", "alignment": 1, **SMALL}),
+    ("sgemm_pipelined", (130, 260, 17), {"raster": "n"}), ("sgemm_multistage", (130, 260, 17), {
+        "raster_log": 1, "clear": "zfill"}),
 ]
 
 
@@ -59,7 +62,8 @@ def test_smaller_alignments_copy_in_more_pieces(alignment: int, copies: int, com
     assert loop_length(program, 8) == pytest.approx(compiled, rel=0.05)
     spelled = {8: ".BYPASS.LTC128B.128", 4: ".LTC128B.64", 2: ".LTC128B"}[alignment]
     body = Counter(mnemonics(program, "main_loop"))
-    assert body["LDGSTS.E" + spelled] == 8 * copies == 8 * body["ISETP.NE.U32.AND"] // 8
+    words = -(-copies // 2 // 16) * 2  # of 16 predicates, per operand; the first of a word needs no comparison
+    assert body["LDGSTS.E" + spelled] == 8 * copies == body["ISETP.NE.U32.AND"] + 8 * words
     table = program.classes[0].roles[0].accesses
     copied = [row for row, name in enumerate(table.operation) if name.startswith("CPA")]
     assert set(table.bytes_per_lane[copied].tolist()) == {2 * alignment}
@@ -130,6 +134,16 @@ def test_bands_of_tiles_share_operands_in_l2() -> None:
     assert hits[0] + 15 < hits[1] < hits[2] - 5
     assert dram[0] > 1.5 * dram[1] > 2 * dram[2] >= 2 * 4096 * 128 * 2
     assert found[2]["cycles"] < found[0]["cycles"]
+
+
+def test_a_cta_without_a_tile_leaves_at_once() -> None:
+    """ptxas: 14 instructions up to the EXIT of a CTA outside, here 6 of 16 in bands of 4 over 5 tiles."""
+    program = record("gemm_multistage", (128, 320, 32), raster_log=2, **SMALL)
+    idle = next(number for number, cta_class in enumerate(program.classes) if cta_class.name.startswith("idle"))
+    assert program.launch.grid == (8, 2, 1) and (program.cta_class == idle).sum() == 6
+    ops = program.classes[idle].roles[0].ops
+    assert len(ops) == 15 and (ops["access"] == -1).all()
+    assert program.statics[ops["pc"][-1]].mnemonic == "EXIT"
 
 
 def test_main_loop_lines_are_those_of_the_shared_loop() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cutlass_helpers import check, count, mnemonics, record, wavefronts
+from cutlass_helpers import SPEC, check, count, mnemonics, record
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -83,15 +83,6 @@ def test_c_of_a_step_is_loaded_before_the_barrier_that_opens_it() -> None:
     assert "".join(found) == "|" + ("CC|" + 8 * "s" + "|" + 4 * "l" + "DD") * 8
 
 
-def test_the_output_may_be_its_own_source() -> None:
-    """As serial split-K has it: the tensor is read and written through iterators alike."""
-    from common.output_op import LinearCombination  # of programs/
-
-    op = LinearCombination(beta=1.0)
-    assert op.source_needed and op.source(gs.tensor("D", gs.f16, (8, 8)))["C"].name == "C"
-    assert not LinearCombination().source_needed and LinearCombination().source(gs.tensor("D", gs.f16, (8, 8))) == {}
-
-
 PER_STEP = [  # instructions of one of the 8 steps of a warp tile of 64 rows, in compiled kernels
     ("h200", {"beta": 0.5}, {"HADD2.F32": 16, "FMUL": 16, "FFMA": 16, "F2FP.F16.F32": 8}),
     ("h200", {}, {"HADD2.F32": 0, "FMUL": 16, "FFMA": 0, "F2FP.F16.F32": 8}),
@@ -129,13 +120,43 @@ def test_mixed_orders_keep_the_tile_free_of_conflicts(output: str, columns: int,
     assert (accesses.wavefronts[rows] == accesses.ideal_wavefronts[rows]).all() == (factor == 1)
 
 
-def test_half_accumulators_conflict_as_the_inventory_says() -> None:
-    """E9, W21: padding 16 instead of 8 halves costs two-way stores."""
-    program = record("gemm_multistage", (128, 128, 64), accumulator_type="f16")
+WAYS = [  # of a store to shared memory: E6, E9, E15 and W21 of the inventory
+    ("sgemm_pipelined", {}, 1), ("sgemm_pipelined", {"epilogue_padding": 17}, 1),
+    ("sgemm_pipelined", {"epilogue_padding": 0}, 4),
+    ("sgemm_pipelined", {"epilogue_stores": "vector"}, 1),
+    ("sgemm_pipelined", {"epilogue_stores": "vector", "epilogue_padding": 16}, 1),
+    ("sgemm_pipelined", {"epilogue_stores": "vector", "epilogue_padding": 0}, 2),
+    ("gemm_multistage", {"output_type": "f32"}, 1),
+    ("gemm_multistage", {"output_type": "f32", "epilogue_padding": 8}, 1),
+    ("gemm_multistage", {"output_type": "f32", "epilogue_padding": 0}, 4),
+    ("gemm_multistage", {"accumulator_type": "f16"}, 2),
+    ("gemm_multistage", {"accumulator_type": "f16", "epilogue_padding": 16}, 2),
+    ("gemm_multistage", {"accumulator_type": "f16", "epilogue_padding": 8}, 1),
+    ("gemm_multistage", {"accumulator_type": "f16", "epilogue_padding": 0}, 8),
+]
+
+
+@pytest.mark.parametrize(("name", "parameters", "ways"), WAYS)
+def test_paddings_cost_the_ways_that_the_inventory_derives(name: str, parameters: dict, ways: int) -> None:
+    program = record(name, (128, 128, 32), **parameters)
     accesses = program.classes[0].roles[0].accesses
-    stores = [row for row, operation in enumerate(accesses.operation) if operation == "STS32"]
-    assert (accesses.wavefronts[stores] == 2 * accesses.ideal_wavefronts[stores]).all()
-    assert wavefronts(program, "STS32") == 4 * 64 * 2
+    stores = [row for row, label in enumerate(accesses.label) if label.startswith("STS") and label.endswith("sD")]
+    assert stores and (accesses.wavefronts[stores] == ways * accesses.ideal_wavefronts[stores]).all()
+    assert check(name, program, seed=7).problems == []
+
+
+def test_shared_memory_of_the_epilogues() -> None:
+    """E15: 16 x 136 and 16 x 145 floats, of which the padding of the last row holds nothing."""
+    tensor_op = record("gemm_multistage", (128, 128, 32), tile=(128, 128, 32), warp=(64, 64, 32), output_type="bf16")
+    simt = record("sgemm_pipelined", (128, 128, 32))
+    assert highest_byte(tensor_op) == 16 * 136 * 4 - 8 * 4 and highest_byte(simt) == 16 * 145 * 4 - 17 * 4
+
+
+def highest_byte(program: Program) -> int:
+    """Of what the epilogue stores to shared memory."""
+    accesses = program.classes[0].roles[0].accesses
+    rows = [row for row, label in enumerate(accesses.label) if label.startswith("STS") and label.endswith("sD")]
+    return int(max((accesses.shared_address[row] + accesses.bytes_per_lane[row]).max() for row in rows))
 
 
 def test_a_direct_epilogue_has_no_barrier_and_no_shared_memory() -> None:
@@ -161,6 +182,22 @@ def test_nan_passes_relu() -> None:
     inputs["A"][5, 3] = np.nan
     found = execute(program, inputs).outputs["D"]
     assert np.isnan(found[5]).all() and (np.delete(found, 5, axis=0) >= 0).all()
+
+
+def test_the_functional_configuration_of_the_seed() -> None:
+    """N11: 64 x 32 x 16 halves, A and B by column, alpha 1.5, beta -1.25."""
+    program = record("gemm_multistage", (64, 32, 16), layouts="nn", alpha=1.5, beta=-1.25, **F16)
+    assert check("gemm_multistage", program, seed=0x2024).problems == []
+
+
+def test_a_kernel_takes_its_last_tensors_only_where_they_are_wanted() -> None:
+    kernel, tensors = gs.load_program("gemm_multistage").kernel, [gs.tensor(name, gs.f16, (64, 64)) for name in "ABDC"]
+    assert len(kernel.record(SPEC, *tensors[:3], **TILE).tensors) == 3
+    assert len(kernel.record(SPEC, *tensors, beta=1.0, **TILE).tensors) == 4
+    with pytest.raises(gs.UserError, match="gemm_multistage takes the tensors A, B, D, C, got 2"):
+        kernel.record(SPEC, *tensors[:2], **TILE)
+    with pytest.raises(gs.UserError, match="an output operator that adds beta . C needs tensor C"):
+        kernel.record(SPEC, *tensors[:3], beta=1.0, **TILE)
 
 
 # interleaved integers

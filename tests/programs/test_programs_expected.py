@@ -17,9 +17,9 @@ import gpusim as gs
 EXPECTED = Path(__file__).parent / "expected"
 GEMM = {"M": 256, "N": 256, "K": 256}
 PROGRAMS = {
-    **dict.fromkeys(("gemm_multistage", "gemm_pipelined", "hgemm_cute", "hgemm_double_buffer", "hgemm_multistage",
-                     "hgemm_single_stage", "sgemm_multistage", "sgemm_pipelined"), GEMM),
-    **dict.fromkeys(("column_read", "copy_async", "copy_global", "transpose_shared"), {"M": 128, "N": 256}),
+    **{name: GEMM for name in ("gemm_multistage", "gemm_pipelined", "hgemm_cute", "hgemm_double_buffer",
+                               "hgemm_multistage", "hgemm_single_stage", "sgemm_multistage", "sgemm_pipelined")},
+    **{name: {"M": 128, "N": 256} for name in ("column_read", "copy_async", "copy_global", "transpose_shared")},
     "copy_fragments": {"M": 128, "K": 128},
     "gemm_batched": {**GEMM, "batches": 2}, "gemm_gather_scatter": GEMM, "gemm_grouped": {},
     **dict.fromkeys(("complex_gemm", "igemm_dp4a", "wmma_gemm"), GEMM),

@@ -94,6 +94,15 @@ def test_every_fence_stands_outside_the_condition() -> None:
     assert set(ops["operand"][names == "DEPBAR.LE"].tolist()) == {1}
 
 
+def test_it_is_about_as_long_as_the_same_kernel_in_cuda() -> None:
+    """The hgemm of the notes in CUTLASS 4's CuTe, Swizzle<2,3,3>, compiled by nvcc 13 for sm_90a."""
+    program = record("hgemm_cute", NOTES)
+    assert counts(program, "main_loop").total() / 16 == pytest.approx(130, rel=0.10)
+    assert counts(program, "epilogue").total() == pytest.approx(168, rel=0.10)
+    assert counts(program, "prologue").total() == pytest.approx(192, rel=0.20)
+    assert program.launch.registers_per_thread == pytest.approx(164, abs=4)
+
+
 @pytest.mark.parametrize(("pipe", "barriers"), [(1, 32), (2, 16), (4, 8)])
 def test_the_staged_epilogue(pipe: int, barriers: int) -> None:
     """Sixteen 32x32 tiles: four 32-bit stores, one 16-byte load and one 16-byte store a thread each."""

@@ -11,12 +11,15 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
-from cutlass_helpers import SPEC, check
+from cutlass_helpers import HARDWARE, SPEC, check
 
 import gpusim as gs
 from gpusim.dsl.backend import check_hazards
 from gpusim.engine import simulate
+from gpusim.experiments.config import load_plan
+from gpusim.experiments.families import job_for_row
 from gpusim.program import Program, RoleProgram
 
 SMALL = {"tile": (64, 64, 32), "warp": (32, 32, 32)}
@@ -87,6 +90,28 @@ def test_a_batch_is_a_multistage_gemm() -> None:
 def test_batches_lie_at_their_strides() -> None:
     program = record("gemm_batched", M=64, N=64, K=64, batches=3, **SMALL)
     assert np.diff(program.cta_bases, axis=0).tolist() == [[64 * 64 * 2] * 3] * 2
+
+
+def test_a_row_of_batches_is_built_from_its_columns() -> None:
+    """In kernels_more.csv the number of batches stands in the column split_k."""
+    rows = pd.read_csv(HARDWARE / "kernels_more.csv")
+    batched = rows[rows.family == "multistage_batched"].assign(kernel="anything").to_dict("records")
+    jobs = [job_for_row(row, gpu="h200", fidelity="full") for row in batched]
+    plans = [load_plan(job.target, job.settings) for job in jobs]
+    assert len(plans) == 3 and {plan.program.name for plan in plans} == {"gemm_batched"}
+    assert [plan.problem["batches"] for plan in plans] == [row["split_k"] for row in batched]
+
+
+def test_batches_execute_what_the_counters_counted() -> None:
+    rows = pd.read_csv(HARDWARE / "kernels_more.csv")
+    row = rows[(rows.family == "multistage_batched") & (rows.M == 512)].iloc[0]
+    sizes = {"M": int(row.M), "N": int(row.N), "K": int(row.K), "batches": int(row.split_k)}
+    program = record("gemm_batched", num_stages=4, **sizes)
+    executed = sum(len(program.classes[number].roles[0].ops) for number in program.cta_class.tolist()) * 4
+    assert executed == pytest.approx(row.warp_instructions, rel=0.01)
+    warps = 4 * program.num_ctas
+    assert mnemonics(program, only_role(program))["LDSM.16.M88.4"] == row.ldsm_instructions / warps
+    assert program.launch.threads_per_cta == row.threads and program.launch.shared_bytes == row.smem_bytes
 
 
 def test_arrays_of_pointers_cost_a_load_per_tensor_and_batch() -> None:

@@ -31,6 +31,8 @@ CASES: list[tuple[tuple[int, int, int], dict[str, Any]]] = [
     ((130, 70, 200), {**SMALL, "num_stages": 2, "clear": "none", "alignment": 2, "output_type": "f32"}),
     ((65, 130, 200), {"tile": (64, 64, 8), "warp": (32, 32, 8), "instruction": (1, 1, 1), "input_type": "f32",
                       "output_type": "f32", "layouts": "nt", "num_stages": 2, "split_factor": 2}),
+    ((64, 130, 200), {"tile": (64, 64, 8), "warp": (32, 64, 8), "instruction": (1, 1, 1), "input_type": "f32",
+                      "output_type": "f32", "num_stages": 4, "clear": "zfill"}),
 ]
 NAMES = ("dp_blocks", "dp_first_wave_tiles", "reduction_blocks", "sk_waves", "sk_tiles", "sk_regions",
          "sk_blocks_per_region", "sk_big_blocks_per_region", "sk_iters_per_normal_block", "cohort_raster",
@@ -129,7 +131,7 @@ def test_every_kind_of_work_occurs_in_these_cases() -> None:
 
 def test_blocks_share_the_tail_of_a_wave() -> None:
     """140 tiles on 132 SMs: whole tiles would take two waves, stream-K takes little more than one."""
-    sizes, options = (64 * 10, 64 * 14, 512), {"tile": (64, 64, 32), "warp": (32, 32, 32), "occupancy": 1}
+    sizes, options = (64 * 10, 64 * 14, 384), {"tile": (64, 64, 32), "warp": (32, 32, 32), "occupancy": 1}
     program = record("gemm_streamk", sizes, **options)
     result = simulate(program, SPEC)
     taken = result.cta_end - result.cta_start

@@ -45,6 +45,15 @@ TYPES: dict[str, tuple[str, str, dict[str, Any], int]] = {  # program, gpu, para
     "s8 pipelined": ("gemm_pipelined", "h200", {"input_type": "s8", "accumulator_type": "s32", "output_type": "f32",
                                                 "instruction": (16, 8, 32), "tile": (128, 128, 64),
                                                 "warp": (64, 64, 64)}, 2),
+    "s8 turing": ("gemm_pipelined", "t4", {"input_type": "s8", "accumulator_type": "s32", "output_type": "s8",
+                                           "alpha": 0.02, "beta": 0.5, "instruction": (8, 8, 16),
+                                           "tile": (128, 128, 64), "warp": (64, 64, 64)}, 2),
+    "u4 turing": ("gemm_pipelined", "t4", {"input_type": "u4", "accumulator_type": "s32", "output_type": "f32",
+                                           "instruction": (8, 8, 32), "tile": (128, 128, 128),
+                                           "warp": (64, 64, 128)}, 4),
+    "b1 turing": ("gemm_multistage", "a100", {**INTEGER, "input_type": "b1", "instruction": (8, 8, 128),
+                                              "tile": (128, 128, 512), "warp": (64, 64, 512),
+                                              "operator": "xor_popc"}, 16),
     "f64 simt": ("sgemm_pipelined", "h200", {"input_type": "f64", "tile": (64, 64, 8), "warp": (32, 32, 8),
                                              "layouts": "tn"}, 1),
     "f64 simt stages": ("sgemm_multistage", "h200", {"input_type": "f64", "tile": (64, 64, 8), "warp": (32, 32, 8),
@@ -55,6 +64,8 @@ TYPES: dict[str, tuple[str, str, dict[str, Any], int]] = {  # program, gpu, para
     "wmma bf16": ("wmma_gemm", "a100", {"input_type": "bf16", "layouts": "nt", "output_type": "f32"}, 1),
     "wmma turing": ("wmma_gemm", "t4", {"accumulator_type": "f16", "layouts": "nn"}, 1),
     "complex": ("complex_gemm", "h200", {"layouts": "tn"}, 1),
+    **{f"complex conjugate {which}": ("complex_gemm", "h200", {"conjugate": which, "alpha": (0.5, -2.0)}, 1)
+       for which in ("a", "b", "ab")},
     "complex stages": ("complex_gemm", "h200", {"num_stages": 4, "clear": "zfill", "layouts": "nn"}, 1),
 }
 
@@ -155,6 +166,7 @@ def test_wmma_stages_lie_side_by_side_in_padded_rows() -> None:
      "f64 operands in shared memory are laid out for m8n8k4|no such MMA atom"),
     ("h200", "gemm_multistage", {"operator": "xor_popc"}, "the operator of an MMA is default.*'xor_popc' for f16"),
     ("h200", "igemm_dp4a", {"tile": (128, 128, 30), "warp": (32, 64, 30)}, "dp4a multiplies four k at once"),
+    ("h200", "complex_gemm", {"conjugate": "c"}, "the operands of a product are a and b, got conjugate='c'"),
     ("h200", "sgemm_pipelined", {"input_type": "s8"}, "a SIMT GEMM has elements of f32 or f64, got 's8'"),
 ])
 def test_a_type_that_is_missing_is_refused_with_a_sentence(gpu: str, name: str, parameters: dict,

@@ -194,6 +194,14 @@ def test_nothing_overlaps_and_nothing_leaves_its_place(page: str, tmp_path: Path
 
 
 @needs_browser
+def test_the_report_of_the_gallery_is_laid_out_well(tmp_path: Path):
+    """A real kernel has more lines, instructions and accesses than the hand-made one."""
+    sample = Path(__file__).parents[2] / "reports" / "gallery" / "hgemm.html"
+    found = _probe(sample.read_text(encoding="utf-8"), LAPTOP, tmp_path)
+    assert found["page"] <= found["width"] and found["overlaps"] == found["spilling"] == found["outside"] == []
+
+
+@needs_browser
 def test_a_screenshot_shows_the_headline_and_colours(page: str, tmp_path: Path):
     file, shot = tmp_path / "report.html", tmp_path / "shot.png"
     file.write_text(page, encoding="utf-8")

@@ -12,6 +12,7 @@ from gpusim.engine.result import SimulationResult
 from gpusim.experiments.config import load_plan
 from gpusim.experiments.run import record_plan
 from gpusim.program import Program
+from gpusim.report.metric import Run
 from gpusim.report.provenance import Traced, provenance_of, used_numbers
 
 SPEC = load_gpu("h200")
@@ -25,7 +26,8 @@ def test_the_numbers_named_are_those_the_engine_reads(ctas: int):
     result = simulate(program, Traced(SPEC, seen))
     named = used_numbers(program, result, SPEC)
     entries = {key for key in named if key.startswith("instructions.")}
-    assert seen == named - entries
+    assert seen <= named
+    assert named - entries - seen <= {"launch.few_sms_pct"}, "read only where few SMs work"
 
 
 def test_the_programs_entries_of_the_instruction_table_count(tiny_program: Program, tiny_result: SimulationResult):
@@ -36,7 +38,7 @@ def test_the_programs_entries_of_the_instruction_table_count(tiny_program: Progr
 
 
 def test_sources_add_up_and_the_sentence_says_so(tiny_program: Program, tiny_result: SimulationResult):
-    found = provenance_of(tiny_program, tiny_result, SPEC)
+    found = provenance_of(Run(tiny_program, tiny_result, SPEC))
     assert found.by_source["guess"] == len(found.guesses) > 0
     assert found.total == sum(found.by_source.values())
     assert found.sentence.startswith(f"{len(found.guesses)} of the {found.total} numbers used of the GPU are guesses")
@@ -45,13 +47,13 @@ def test_sources_add_up_and_the_sentence_says_so(tiny_program: Program, tiny_res
 
 def test_what_a_gpu_inherits_is_a_guess(tiny_program: Program, tiny_result: SimulationResult):
     child = load_gpu("h100")
-    assert provenance_of(tiny_program, tiny_result, child).guessed_pct \
-        > provenance_of(tiny_program, tiny_result, SPEC).guessed_pct
+    assert provenance_of(Run(tiny_program, tiny_result, child)).guessed_pct \
+        > provenance_of(Run(tiny_program, tiny_result, SPEC)).guessed_pct
 
 
 def test_a_number_given_by_the_user_is_no_guess(tiny_program: Program, tiny_result: SimulationResult):
     given = load_gpu("h200", ["l2.ways=8"])
-    found = provenance_of(tiny_program, tiny_result, given)
+    found = provenance_of(Run(tiny_program, tiny_result, given))
     assert found.by_source["setting"] == 1 and "l2.ways" not in found.guesses
 
 
@@ -67,5 +69,5 @@ def test_the_share_of_instructions_with_a_guessed_cost_is_theirs_of_all_issued(
     guessed = {name.split(".")[0] for name in ("S2R", "LDGSTS", "LDGDEPBAR", "STG", "EXIT", "BAR")}
     issued = sum(int(count) for static, count in zip(tiny_program.statics, tiny_result.issued, strict=True)
                  if static.mnemonic.split(".")[0] in guessed)
-    found = provenance_of(tiny_program, tiny_result, SPEC)
+    found = provenance_of(Run(tiny_program, tiny_result, SPEC))
     assert found.guessed_issue_pct == pytest.approx(100 * issued / tiny_result.warp_instructions)

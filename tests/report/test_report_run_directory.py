@@ -14,8 +14,8 @@ import pytest
 from gpusim.arch import load_gpu
 from gpusim.engine.result import EVENT
 from gpusim.errors import UserError
-from gpusim.report.html import format_number
 from gpusim.report.metric import Run
+from gpusim.report.numbers import format_number
 from gpusim.report.rules import advise
 from gpusim.report.run_directory import RunRecord, whole_directory, write_run_directory
 from gpusim.report.summary import summarise

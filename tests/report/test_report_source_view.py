@@ -61,8 +61,8 @@ def test_lines_come_in_order_and_long_stretches_without_instructions_are_one_gap
 
 def test_a_line_waits_for_what_its_instruction_waits_for(program: Program, tiny_result: SimulationResult):
     lines = {line.number: line for line in source_files(program, tiny_result)[0].lines}
-    assert lines[24].worst_stall == "long_scoreboard" and lines[25].worst_stall == "barrier"
-    assert lines[11].worst_stall == ""
+    assert next(iter(lines[24].states)) == "long_scoreboard" and next(iter(lines[25].states)) == "barrier"
+    assert lines[11].states == {}
 
 
 def test_without_the_file_a_line_shows_its_instructions(tiny_program: Program, tiny_result: SimulationResult):

@@ -21,6 +21,10 @@ BATCH_ROWS = 8
 """Fragment loads whose first uses stand so close together take one barrier: in CUTLASS's main loops the loads of a
 k step take two, one for those that its first tensor instructions read."""
 
+LEFT_TO_OTHERS = 2
+"""A barrier that a fragment load has to share with a load from global memory makes the multiplication wait for the
+latter; MmaPipelined's loads take two or three of the six."""
+
 
 @dataclass(frozen=True)
 class BarrierFields:
@@ -88,8 +92,9 @@ def _needs(code: Sequence[Instruction], dues: Dues) -> tuple[list[int | None], l
 
 def _choose(pool: Sequence[int], claims: Sequence[_Claim], wanted: _Claim, rows: int) -> int:
     """The barrier that delays nobody: one that the same kind uses until then, or, where results return in order, until
-    shortly before; else a free one; else one of the same kind; else the one whose present users are awaited soonest
-    after this one (they are older, so done), else the last awaited one.
+    shortly before; else a free one (but loads from global memory leave some to those that wait less long); else one of
+    the same kind; else the one whose present users are awaited soonest after this one (they are older, so done), else
+    the last awaited one.
 
     Whatever is awaited beyond the block shares one barrier, so its first user waits for all: ptxas does so in the 60
     loops of h200/src/gemm.cu for the fragments that the next iteration starts with.
@@ -102,6 +107,8 @@ def _choose(pool: Sequence[int], claims: Sequence[_Claim], wanted: _Claim, rows:
     taken = {claim.barrier for claim in claims}
     free = [barrier for barrier in pool if barrier not in taken]
     kindred = sorted(alike, key=lambda barrier: abs(alike[barrier] - due))
+    if kindred and wanted.kind == Kind.global_load and len(free) <= LEFT_TO_OTHERS:
+        free = []
     return (near or free or kindred or [min(pool, key=lambda barrier: _harm(_first_due(claims, barrier), due))])[0]
 
 

@@ -11,6 +11,7 @@ from gpusim.dsl.backend.instruction import ASYNC_ORDER, FENCES, LOAD_TO_USE_CYCL
 
 __all__ = ["list_schedule"]
 
+WORK_BEHIND_BARRIER = 2
 HELD_CYCLES = 3
 """MmaPipelined's tensor instructions stand 9 cycles apart instead of 6 while there are loads to be made ready."""
 
@@ -59,8 +60,10 @@ def _path_cycles(code: Sequence[Instruction], graph: Graph) -> list[int]:
         alone = instruction.expected_cycles if instruction.writes else 1
         if not has_tensor_work and _accumulates(instruction):
             work += instruction.interval_cycles
-        if _accumulates(instruction) or instruction.kind in (Kind.barrier, Kind.async_copy, Kind.global_load):
+        if _accumulates(instruction) or instruction.kind == Kind.async_copy:
             alone = max(alone, work)
+        elif instruction.kind == Kind.barrier:
+            alone = max(alone, WORK_BEHIND_BARRIER * work)
         path[row] = max([alone, *(cycles + path[later] for later, cycles in graph.after[row].items())])
     return path
 

@@ -27,7 +27,8 @@ from dataclasses import dataclass, field
 from gpusim.dsl.registers import Group, Registers
 from gpusim.dsl.statements import Line
 
-__all__ = ["SETUP_OPS", "TilePointer", "chain", "dead_loads", "early_exit", "next_stage", "prefetching", "setup", "stage_step"]
+__all__ = ["PREDICATES_PER_WORD", "SETUP_OPS", "TilePointer", "chain", "dead_loads", "early_exit", "next_stage",
+           "prefetching", "setup", "stage_step"]
 
 SETUP_OPS = ("SHF.R.S32.HI", "LEA.HI", "LOP3.LUT", "IMAD.IADD", "IMAD.SHL.U32", "LOP3.LUT", "IMAD", "ISETP.LT.AND",
              "SEL", "IADD3")
@@ -49,18 +50,16 @@ def prefetching(mnemonic: str, access_bytes: int, compute_capability: int) -> st
     return f"{name}{load}{PREFETCH}{rest}"
 
 
-EARLY_EXIT = ("S2R", "S2R", "SHF.L.U32", "SHF.L.U32", "LOP3.LUT", "SHF.R.S32.HI", "IMAD.IADD", "ISETP.GE.AND",
+EARLY_EXIT = ("IMAD.MOV.U32", "SHF.L.U32", "SHF.L.U32", "LOP3.LUT", "SHF.R.S32.HI", "IMAD.IADD", "ISETP.GE.AND",
               "ISETP.GE.OR")
-EARLY_CONSTANTS = ("LDC", "LDC", "IMAD.MOV.U32", "ULDC", "ULDC")
-"""What a CTA does that a swizzled grid gives no tile, before its EXIT: 14 instructions (CUTLASS 4, sm_90a)."""
+"""What a CTA does that a swizzled grid gives no tile: these, a ULDC, the 5 launch values that any code begins with, and
+EXIT (CUTLASS 4, sm_90a)."""
 PREDICATES_PER_WORD = 16  # of a mask, four in every byte
 
 
 def early_exit(registers: Registers) -> list[Line]:
     """blockIdx to a tile, and its comparison with the number of tiles."""
-    constants = [Line(mnemonic, registers.uniform() if mnemonic[0] == "U" else registers.vector())
-                 for mnemonic in EARLY_CONSTANTS]
-    return constants + chain(registers, EARLY_EXIT, registers.vector())
+    return [Line("ULDC", registers.uniform()), *chain(registers, EARLY_EXIT, registers.vector())]
 
 
 def chain(registers: Registers, mnemonics: Sequence[str], source: Group) -> list[Line]:
