@@ -75,8 +75,7 @@ def _print(result: SweepResult) -> None:
         print_frame(f"Pareto front of {traded}", result.pareto())
     if len(result.failures()):
         print_frame("Not simulated", result.failures())
-    errors().print(f"{result.reused} points reused; wrote {result.directory}/results.csv and results.parquet",
-                   markup=False)
+    errors().print(f"{result.reused} points reused; wrote {result.directory}: results, pareto, figures", markup=False)
 
 
 def _as_json(result: SweepResult) -> dict[str, object]:

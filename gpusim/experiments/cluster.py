@@ -3,7 +3,11 @@ Leaves out starting clusters, and moving code to them: workers have gpusim and t
 
 from __future__ import annotations
 
+import logging
+import signal
+import threading
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from gpusim.errors import UserError
@@ -38,13 +42,28 @@ def _connect(scheduler: str | None, workers: int) -> Client:
     except ImportError:
         raise UserError("the dask backend needs dask", suggestion="pip install 'gpusim[dask]'") from None
     if scheduler is None:
-        return Client(n_workers=workers, threads_per_worker=1, dashboard_address=None, set_as_default=False)
+        with _deaf_to_ctrl_c():
+            return Client(n_workers=workers, threads_per_worker=1, dashboard_address=None, set_as_default=False,
+                          silence_logs=logging.CRITICAL)
     named = {"scheduler_file": scheduler} if scheduler.endswith(".json") else {"address": scheduler}
     try:
         return Client(**named, timeout=_CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         raise UserError("no Dask scheduler answers", place="--scheduler", got=f"'{scheduler}' ({error})",
                         suggestion="start one with 'dask scheduler', and workers with 'dask worker'") from None
+
+
+@contextmanager
+def _deaf_to_ctrl_c() -> Iterator[None]:
+    """Processes that start meanwhile leave Ctrl-C to this one, which ends them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _result(future: Future, index: int) -> JobResult:

@@ -1,5 +1,5 @@
 """Models decoding: each instruction becomes a Step, what it reads, computes and writes, ready to run on many threads.
-Leaves out running it (gpusim.sass.emulator) and everything floating point, whose results are unknown."""
+Leaves out running it (gpusim.sass.emulator) and floating point, whose results are unknown."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Models what integer and predicate instructions compute: a table from mnemonic to a function of operand values.
-Leaves out floating point, flags nobody reads, and operand syntax (gpusim.sass.decode)."""
+Leaves out floating point but for comparisons, flags nobody reads, and operand syntax (gpusim.sass.decode)."""
 
 from __future__ import annotations
 

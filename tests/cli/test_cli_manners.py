@@ -124,11 +124,14 @@ def interrupt(arguments: list[str], ready: Path, pattern: str) -> tuple[int, str
     return process.wait(120), process.communicate()[1]
 
 
-def test_ctrl_c_in_a_sweep_keeps_what_is_finished_and_leaves_nothing_half_written(tmp_path: Path):
+@pytest.mark.parametrize("backend", ["local", "dask"])
+def test_ctrl_c_in_a_sweep_keeps_what_is_finished_and_leaves_nothing_half_written(tmp_path: Path, backend: str):
+    if backend == "dask":
+        pytest.importorskip("distributed", reason="needs gpusim[dask]")
     (tmp_path / "many.yaml").write_text(
         "run: hgemm\nsettings: {M: 256, N: 256, K: 1024, tile: [64, 64, 32]}\n"
         "grid: {swizzle: [none, 32B, 64B], num_stages: [2, 3, 4, 5, 6], l2: [cold, warm]}\n")
-    arguments = ["sweep", str(tmp_path / "many.yaml"), "-j", "2", "--output", str(tmp_path)]
+    arguments = ["sweep", str(tmp_path / "many.yaml"), "-j", "2", "--backend", backend, "--output", str(tmp_path)]
     directory = tmp_path / "sweep-many"
     status, err = interrupt(arguments, directory / "points", "*.json")
     assert status == 130 and "Traceback" not in err

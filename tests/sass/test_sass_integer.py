@@ -124,6 +124,33 @@ def test_minimum_maximum_and_select(a: int, b: int) -> None:
     assert (out["R4"], out["R5"]) == (min(a, b), b)
 
 
+@given(WORDS, WORDS, WORDS)
+def test_a_sum_and_a_bound(a: int, b: int, bound: int) -> None:
+    out = run("VIADDMNMX R3, R0, R1, R2, PT", "VIADDMNMX.U32 R4, R0, R1, R2, !PT", R0=a, R1=b, R2=bound)
+    assert signed(out["R3"]) == min(signed((a + b) & M32), signed(bound))
+    assert out["R4"] == max((a + b) & M32, bound)
+
+
+@given(WORDS, st.integers(0, 127), st.integers(0, 127))
+def test_predicates_go_into_the_bits_of_a_register(old: int, predicates: int, mask: int) -> None:
+    """P2R: bit i of the mask lets predicate i replace bit i."""
+    setting = [f"ISETP.NE.AND P{i}, PT, R{1 + i}, RZ, PT" for i in range(7)]
+    out = run(*setting, f"P2R R8, PR, R0, {mask:#x}", R0=old, **{f"R{1 + i}": predicates >> i & 1 for i in range(7)})
+    assert out["R8"] == old & ~mask | predicates & mask
+
+
+FLOATS = st.one_of(st.floats(width=32), st.sampled_from([0.0, -0.0, 1.0, float("nan"), float("inf")]))
+
+
+@given(FLOATS, FLOATS)
+def test_single_precision_comparisons(a: float, b: float) -> None:
+    """Nothing equals NaN, and only the unordered comparisons hold for it; -0 is 0."""
+    x, y = (int(np.float32(value).view(np.uint32)) for value in (a, b))
+    out = run("FSETP.GT.AND P0, PT, R0, R1, PT", "FSETP.NEU.AND P1, PT, R0, R1, PT", "FSETP.EQ.AND P2, PT, R0, R1, PT",
+              R0=x, R1=y)
+    assert out["P0"] == (a > b) and out["P1"] == (a != b) and out["P2"] == (a == b)
+
+
 @given(WORDS, st.integers(0, 32), st.integers(0, 31))
 def test_bit_fields(a: int, width: int, start: int) -> None:
     out = run(f"SGXT.U32 R1, R0, {width:#x}", f"BMSK R2, {start:#x}, {width:#x}", R0=a)

@@ -63,12 +63,12 @@ def _registers(graph: Graph, code: Sequence[Instruction]) -> None:
 
 
 def _overwrite(graph: Graph, code: Sequence[Instruction], row: int, writer: int | None, readers: Iterable[int]) -> None:
-    """Write after write: the later result must land later. Write after read: registers are read at issue or guarded by
-    a read barrier, so the order alone matters."""
+    """Write after write: the later result must land later. Write after read: registers are read at issue, but those of
+    memory instructions later, which a read barrier guards."""
     if writer is not None:
         graph.add(writer, row, max(1, code[writer].latency_cycles - code[row].latency_cycles + 1))
     for reader in readers:
-        graph.add(reader, row, 1)
+        graph.add(reader, row, code[reader].latency_cycles if code[reader].kind in MEMORY else 1)
 
 
 def _memory_keys(graph: Graph, code: Sequence[Instruction], keys: Sequence[int]) -> None:

@@ -12,6 +12,9 @@ from gpusim.dsl.backend.instruction import ASYNC_ORDER, FENCES, LOAD_TO_USE_CYCL
 __all__ = ["list_schedule"]
 
 WORK_BEHIND_BARRIER = 2
+"""In CUTLASS's SIMT loops of two stages ptxas keeps this many times the FFMAs that follow the barrier in the source
+behind it (0.5 to 2.5 times), so the loads and stores before it come that much earlier."""
+
 HELD_CYCLES = 3
 """MmaPipelined's tensor instructions stand 9 cycles apart instead of 6 while there are loads to be made ready."""
 
@@ -27,7 +30,8 @@ def list_schedule(code: Sequence[Instruction], graph: Graph) -> list[int]:
        and may hold the tensor instruction back by HELD_CYCLES.
     3. Among those, the one that can issue soonest; then the one with the longest path of latencies to the end of the
        block (so fragment loads draw their address arithmetic forward); then source order. In a block that multiplies
-       on the fma pipe the path of an FFMA is no shorter than those behind it take, so loads wait until they are due.
+       on the fma pipe the path of an FFMA, a copy or a barrier is no shorter than the FFMAs behind it take, so loads
+       wait until they are due and copies stay where the source has them.
     4. Memory instructions without registers (the dead LDS ptxas writes before copies) stay in front of the next one
        that has some.
     """

@@ -45,7 +45,7 @@ _MULTI_FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 
 def elementwise(step: Step) -> None:
-    """FFMA, FADD, ... of FORMULAS; a .BF16 modifier turns f16 into bf16, NEGATE_FIRST as immediate does what it says."""
+    """FFMA, FADD, ... of FORMULAS; a .BF16 modifier turns f16 into bf16; NEGATE_FIRST may be an immediate."""
     parts = step.mnemonic.split(".")
     dtype, arity, formula = FORMULAS[parts[0]]
     dtype = "bf16" if any(part.startswith("BF16") for part in parts[1:]) else dtype

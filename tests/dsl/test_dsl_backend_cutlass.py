@@ -1,0 +1,125 @@
+"""CUTLASS 2.x main loops beside ptxas': instructions, registers, resident CTAs, and where loads and stores stand."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from backend_strategies import TABLE
+
+import gpusim as gs
+from gpusim.arch.occupancy import occupancy
+from gpusim.dsl.backend import check_hazards
+from gpusim.program import NO_BARRIER, Program
+
+H200 = Path(gs.__file__).parent / "data" / "hardware" / "h200"
+NAME = re.compile(r"(h|hh|bf|tf32|s8|simt)_(\d+)x(\d+)x(\d+)_w(\d+)x(\d+)x(\d+)_s(\d)_([tn]{2})(_slicedk|_sm75)?$")
+INSTRUCTION = {"tf32": (16, 8, 8), "s8": (16, 8, 32)}
+TYPES = {"hh": ("f16", "f16", "f16"), "bf": ("bf16", "f32", "bf16"), "tf32": ("tf32", "f32", "f32"),
+         "s8": ("s8", "s32", "s32")}
+
+
+def compiled_loops() -> dict[str, tuple[int, int]]:
+    """Registers and loop instructions by kernel, from the table of main_loops.md."""
+    rows = [line.strip("| ").split(" | ") for line in (H200 / "main_loops.md").read_text().splitlines()]
+    return {row[0]: (int(row[1]), int(row[3])) for row in rows if len(row) > 4 and NAME.match(row[0])}
+
+
+LOOPS = compiled_loops()
+PIPELINED = [kernel for kernel in LOOPS if "_s2_" in kernel]
+
+
+@cache
+def program(kernel: str) -> Program:
+    match = NAME.match(kernel)
+    assert match is not None
+    kind, *sizes, layouts, variant = match.groups()
+    tile, warp, stages = tuple(map(int, sizes[:3])), tuple(map(int, sizes[3:6])), int(sizes[6])
+    parameters: dict[str, object] = {"tile": tile, "warp": warp, "layouts": layouts}
+    if stages > 2:
+        parameters["num_stages"] = stages
+    if kind != "simt":
+        given, accumulator, output = TYPES.get(kind, ("f16", "f32", "f16"))
+        instruction = (16, 8, 8) if variant == "_sm75" else INSTRUCTION.get(kind, (16, 8, 16))
+        parameters |= {"input_type": given, "accumulator_type": accumulator, "output_type": output,
+                       "instruction": instruction}
+    name = ("sgemm" if kind == "simt" else "gemm") + ("_pipelined" if stages == 2 else "_multistage")
+    return gs.load_program(name).record(gs.load_gpu("h200"), {"M": 256, "N": 256, "K": 512}, **parameters)
+
+
+def iteration(kernel: str) -> tuple[np.ndarray, list[str]]:
+    """The ops of the third trip through the main loop, and their mnemonics without modifiers."""
+    statics, ops = program(kernel).statics, program(kernel).classes[0].roles[0].ops
+    loop = ops[np.array([static.scope == "main_loop" for static in statics])[ops["pc"]]]
+    bases = [statics[pc].mnemonic.split(".")[0] for pc in loop["pc"]]
+    ends = [row for row, base in enumerate(bases) if base == "BRA"]
+    return loop[ends[1] + 1:ends[2] + 1], bases[ends[1] + 1:ends[2] + 1]
+
+
+def rows_of(bases: list[str], *names: str) -> np.ndarray:
+    return np.array([row for row, base in enumerate(bases) if base in names])
+
+
+def test_the_table_holds_every_family() -> None:
+    assert {NAME.match(kernel)[1] for kernel in LOOPS} == {"h", "hh", "bf", "tf32", "s8", "simt"}  # type: ignore[index]
+    assert len(LOOPS) >= 25
+
+
+def test_loops_have_the_instructions_of_ptxas() -> None:
+    error = np.array([len(iteration(kernel)[0]) / count - 1 for kernel, (_, count) in LOOPS.items()])
+    assert np.abs(error).mean() < 0.015, dict(zip(LOOPS, error, strict=True))
+    assert np.abs(error).max() < 0.09, dict(zip(LOOPS, error, strict=True))
+
+
+@pytest.mark.parametrize("kernel", LOOPS)
+def test_launches_take_the_registers_of_ptxas(kernel: str) -> None:
+    """And so as many CTAs fit onto an SM."""
+    spec, launch, (registers, _) = gs.load_gpu("h200"), program(kernel).launch, LOOPS[kernel]
+    assert launch.registers_per_thread == pytest.approx(registers, rel=0.06)
+    fitting = [occupancy(spec, launch.threads_per_cta, count, launch.shared_bytes).blocks_per_sm
+               for count in (launch.registers_per_thread, registers)]
+    assert fitting[0] == fitting[1]
+
+
+@pytest.mark.parametrize("kernel", PIPELINED)
+def test_loads_from_global_memory_go_ahead_of_their_stores(kernel: str) -> None:
+    """A load and its store stand as far apart as the multiplications between allow: half of the loop or more."""
+    ops, bases = iteration(kernel)
+    math = np.cumsum([base in ("HMMA", "IMMA", "FFMA") for base in bases]) / sum(
+        base in ("HMMA", "IMMA", "FFMA") for base in bases)
+    assert math[rows_of(bases, "STS")[0]] - math[rows_of(bases, "LDG")[0]] > 0.5
+    assert (rows_of(bases, "LDG") < rows_of(bases, "STS")[0]).all()
+
+
+@pytest.mark.parametrize("kernel", PIPELINED)
+def test_no_fragment_waits_for_a_load_from_global_memory(kernel: str) -> None:
+    """Between the first load and the first store no multiplication waits for a barrier that a load has set."""
+    ops, bases = iteration(kernel)
+    loads, first_store = rows_of(bases, "LDG"), rows_of(bases, "STS")[0]
+    barriers = {int(ops["write_barrier"][row]) for row in loads} - {NO_BARRIER}
+    for row in rows_of(bases, "HMMA", "IMMA", "FFMA"):
+        if loads[-1] < row < first_store:
+            assert not any(int(ops["wait_mask"][row]) >> barrier & 1 for barrier in barriers - reset(ops, bases, row))
+
+
+def reset(ops: np.ndarray, bases: list[str], row: int) -> set[int]:
+    """Barriers that something else than a load has set since they were last waited for, up to ``row``."""
+    found: set[int] = set()
+    pending: dict[int, set[str]] = {}
+    for earlier in range(row):
+        for barrier in range(6):
+            if int(ops["wait_mask"][earlier]) >> barrier & 1:
+                pending.pop(barrier, None)
+        if int(ops["write_barrier"][earlier]) != NO_BARRIER:
+            pending.setdefault(int(ops["write_barrier"][earlier]), set()).add(bases[earlier])
+    found |= {barrier for barrier in range(6) if "LDG" not in pending.get(barrier, set())}
+    return found
+
+
+@pytest.mark.parametrize("kernel", [*PIPELINED, "simt_128x128x8_w32x64x8_s4_tn", "h_64x64x64_w32x32x64_s5_tn"])
+def test_recorded_loops_have_no_hazard(kernel: str) -> None:
+    mnemonics = [static.mnemonic for static in program(kernel).statics]
+    assert check_hazards(program(kernel).classes[0].roles[0].ops, mnemonics, TABLE) == []
