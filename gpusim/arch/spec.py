@@ -94,6 +94,7 @@ class Noc(Section):
         description="1: reads of one line that SMs of a GPC have in flight together reach L2 once.")
     sm_read_bytes_per_cycle: Rate = Field(description="Bytes one SM receives from L2 per cycle.")
     sm_write_bytes_per_cycle: Rate = Field(description="Bytes one SM sends to L2 per cycle.")
+    write_request_cycles: Count = Field(description="Cycles between two lines that one SM writes, however few sectors.")
 
 
 class L2(Section):

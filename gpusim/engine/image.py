@@ -11,7 +11,6 @@ from gpusim.arch import GpuSpec
 from gpusim.arch.instructions import Kind
 from gpusim.engine.flags import FlagState, flag_jumps, flag_ops, new_flags
 from gpusim.memory.async_copy import BYPASS_OPERATION, bypass_tag_passes
-from gpusim.memory.sectors import partial_sectors
 from gpusim.program import NO_ACCESS, AccessTable, Program, RoleProgram
 
 __all__ = ["IMAGE_ACCESS", "IMAGE_OP", "ProgramImage", "image_of"]
@@ -185,14 +184,13 @@ def _tag_cycles(table: AccessTable, spec: GpuSpec) -> np.ndarray:
 
 
 def _write_cycles(table: AccessTable, accesses: np.ndarray, spec: GpuSpec) -> None:
-    """Cycles that stores take of the SM's port: a sector of which only some bytes are written takes twice as long."""
-    sectors = np.append(0, np.cumsum(np.bitwise_count(table.requests["sector_mask"]), dtype=np.int64))
-    for row, operation in enumerate(table.operation):
-        if operation.startswith(STORE_PREFIX):
-            first, count = table.request_first[row], table.request_count[row]
-            partial = partial_sectors(table.global_offset[row], int(table.bytes_per_lane[row]), table.lane_mask[row])
-            flits = sectors[first + count] - sectors[first] + partial
-            accesses["data_cycles"][row] = np.ceil(flits * spec.l2.sector_bytes / spec.noc.sm_write_bytes_per_cycle)
+    """Cycles that stores take of the SM's port: a line's sectors one by one, but no line less than a least time."""
+    sectors = np.bitwise_count(table.requests["sector_mask"]) * spec.l2.sector_bytes
+    lines = np.maximum(sectors / spec.noc.sm_write_bytes_per_cycle, spec.noc.write_request_cycles)
+    passed = np.append(0.0, np.cumsum(lines))
+    stores = np.array([operation.startswith(STORE_PREFIX) for operation in table.operation], bool)
+    first, last = table.request_first[stores], table.request_first[stores] + table.request_count[stores]
+    accesses["data_cycles"][stores] = np.ceil(passed[last] - passed[first])
 
 
 def _warp_roles(program: Program) -> np.ndarray:

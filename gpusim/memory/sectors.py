@@ -10,7 +10,7 @@ from numba import njit
 
 from gpusim.memory.operations import LANES
 
-__all__ = ["LINE", "SectorStatistics", "WarpLines", "partial_sectors", "sectors_per_request", "warp_lines"]
+__all__ = ["LINE", "SectorStatistics", "WarpLines", "sectors_per_request", "warp_lines"]
 
 LINE_BYTES = 128
 SECTOR_BYTES = 32
@@ -84,20 +84,6 @@ def sectors_per_request(lines: WarpLines, bytes_per_lane: int, lane_mask: np.nda
     sectors = np.bincount(owner, np.bitwise_count(lines.requests["sector_mask"]), len(lines.count)).astype(np.int64)
     ideal = np.minimum(sectors, -(-active * bytes_per_lane // SECTOR_BYTES))
     return SectorStatistics(int((active > 0).sum()), int(sectors.sum()), int(ideal.sum()))
-
-
-def partial_sectors(offsets: np.ndarray, bytes_per_lane: int, lane_mask: np.ndarray) -> np.ndarray:
-    """Sectors of N warp accesses of which the active lanes touch some bytes, but not all 32: (N,).
-
-    Args:
-        offsets: (N, 32) byte offsets, multiples of ``bytes_per_lane``; no two active lanes at one place.
-        bytes_per_lane: 1, 2, 4, 8 or 16.
-        lane_mask: (N,) lanes that take part.
-    """
-    active = np.asarray(lane_mask, np.uint32)[:, None] >> np.arange(LANES, dtype=np.uint32) & 1 > 0
-    rows = np.broadcast_to(np.arange(len(offsets))[:, None], offsets.shape)[active]
-    places, lanes = np.unique(np.stack([rows, offsets[active] // SECTOR_BYTES]), axis=1, return_counts=True)
-    return np.bincount(places[0], lanes * bytes_per_lane < SECTOR_BYTES, len(offsets)).astype(np.int64)
 
 
 @njit(cache=True)

@@ -296,15 +296,15 @@ class _Sm:
                 if mask >> lane & 1 else None for lane in range(32)]
 
     def _write_cycles(self, warp: WarpModel) -> int:
-        """A sector takes one turn of the port, one that is not written as a whole two."""
-        table, row, w = warp.role.accesses, warp.row["access"], warp.number - warp.role.first_warp
-        lanes = [int(table.global_offset[row, w, lane]) for lane in range(32) if int(table.lane_mask[row, w]) >> lane & 1]
+        """A line takes a turn of the port per sector, but never less than a least time."""
+        table, row, noc = warp.role.accesses, warp.row["access"], self.gpu.noc
         if not table.operation[row].startswith("STG"):  # atomics
-            return -(-len(lanes) * int(table.bytes_per_lane[row]) // self.gpu.shared.bytes_per_wavefront)
-        written = [sum(offset // 32 == sector for offset in lanes) * int(table.bytes_per_lane[row])
-                   for sector in {offset // 32 for offset in lanes}]
-        turns = sum(1 if count == 32 else 2 for count in written)
-        return int(np.ceil(turns * 32 / self.gpu.noc.sm_write_bytes_per_cycle))
+            data_bytes = warp.of_access("lane_mask").bit_count() * int(table.bytes_per_lane[row])
+            return -(-data_bytes // self.gpu.shared.bytes_per_wavefront)
+        first = warp.of_access("request_first")
+        lines = table.requests["sector_mask"][first : first + warp.of_access("request_count")]
+        turns = [int(mask).bit_count() * 32 / noc.sm_write_bytes_per_cycle for mask in lines]
+        return int(np.ceil(sum(max(turn, noc.write_request_cycles) for turn in turns)))
 
     def _writes(self, warp: WarpModel, kind: Kind) -> bool:
         return kind == Kind.global_store or (kind == Kind.atomic and int(warp.row["write_barrier"]) == 7)

@@ -104,12 +104,12 @@ def test_branch_resolving() -> None:
 
 
 def test_drain() -> None:
-    """EXIT waits until the last store has left the SM; sectors of which it writes a part take two turns of the port."""
+    """EXIT waits until the last store has left the SM, line by line, each for a least time."""
     lines, registers = 32, 3
     seen = stalls(program([Row("STG", access="a")], {"a": Memory("STG32", lines=lines)}))
     sent = registers * 128 // GPU.mio.operand_bytes_per_cycle
     exit_issued = 1
-    turns = 2 * lines * 32 / GPU.noc.sm_write_bytes_per_cycle
+    turns = lines * GPU.noc.write_request_cycles
     assert seen == {"drain": sent + turns - exit_issued - 1}
 
 

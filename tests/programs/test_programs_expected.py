@@ -23,7 +23,7 @@ PROGRAMS = {
     "copy_fragments": {"M": 128, "K": 128},
     "gemm_batched": {**GEMM, "batches": 2}, "gemm_gather_scatter": GEMM, "gemm_grouped": {},
     **dict.fromkeys(("complex_gemm", "gemm_interleaved", "igemm_dp4a", "wmma_gemm"), GEMM),
-    **dict.fromkeys(("gemm_splitk_parallel", "gemm_splitk_serial", "gemm_streamk"), {**GEMM, "K": 1024}),
+    **{name: {**GEMM, "K": 1024} for name in ("gemm_splitk_parallel", "gemm_splitk_serial", "gemm_streamk")},
     "conv2d_fprop": {"N": 2, "H": 8, "W": 16, "C": 40, "K": 128, "R": 3, "S": 3},
 }
 """What is summarised, by name: the problem size."""
