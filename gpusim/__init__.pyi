@@ -24,6 +24,7 @@ from gpusim.dsl.mma_copies import tiled_copy_A as tiled_copy_A
 from gpusim.dsl.mma_copies import tiled_copy_B as tiled_copy_B
 from gpusim.dsl.mma_copies import tiled_copy_C as tiled_copy_C
 from gpusim.dsl.partitions import retile as retile
+from gpusim.dsl.pieces import KRange as KRange
 from gpusim.dsl.registry import load_program as load_program
 from gpusim.dsl.registry import program_names as program_names
 from gpusim.dsl.source import device_function as device_function

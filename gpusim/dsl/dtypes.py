@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from gpusim.errors import UserError, did_you_mean
 
-__all__ = ["DType", "bf16", "cf32", "dtype_named", "e4m3", "e5m2", "f16", "f32", "f64", "s4", "s8", "s32", "tf32", "u1", "u4",
-           "u8"]
+__all__ = ["DType", "bf16", "cf32", "dtype_named", "e4m3", "e5m2", "f16", "f32", "f64", "s4", "s8", "s32", "tf32", "u1",
+           "u4", "u8"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ Leaves out what the CTA does there (gpusim.engine.scheduler)."""
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,7 +12,25 @@ import numpy as np
 from gpusim.engine.image import ProgramImage
 from gpusim.engine.state import WARP, SmState
 
-__all__ = ["BlockScheduler"]
+__all__ = ["BlockScheduler", "fill_order"]
+
+
+def fill_order(runs: Sequence[tuple[int, int]], num_ctas: int) -> np.ndarray:
+    """SMs in the order in which the first CTAs fill them; ``runs``: (GPC, SMs) as SMs are numbered.
+
+    SMs that come one by one are filled first. Fewer CTAs than there are SMs spread over the other runs in proportion
+    to their size, consecutive ones together (measured: launch_ctas.csv, 64 CTAs).
+    """
+    sizes = np.array([size for _, size in runs])
+    first = np.append(0, np.cumsum(sizes))
+    alone = int(np.argmax(sizes > 1)) if (sizes > 1).any() else len(sizes)
+    wanted, room = num_ctas - int(first[alone]), int(sizes[alone:].sum())
+    if not 0 < wanted < room:
+        return np.arange(first[-1])
+    ends = np.round(np.cumsum(sizes[alone:]) * wanted / room).astype(np.int64)
+    shares = np.diff(ends, prepend=0)
+    spread = [np.arange(begin, begin + share) for begin, share in zip(first[alone:], shares, strict=False)]
+    return np.concatenate([np.arange(first[alone]), *spread])
 
 
 @dataclass
@@ -33,6 +52,7 @@ class BlockScheduler:
     _waiting: deque[int] = field(default_factory=deque)
     _upcoming: list[tuple[int, int, int]] = field(default_factory=list)  # (cycle, SM, CTA)
     _leaving: list[tuple[int, int, int]] = field(default_factory=list)  # (cycle when its slots are free, SM, CTA)
+    _ended: list[tuple[int, int, int]] = field(default_factory=list)  # (cycle, SM, slot): later than the window
     _arrived: int = 0
     running: int = 0
 
@@ -49,8 +69,9 @@ class BlockScheduler:
                     self._upcoming.append((cycle, int(sm), self._waiting.popleft()))
 
     @property
-    def next_start(self) -> int | None:
-        return min(self._upcoming)[0] if self._upcoming else None
+    def next_event(self) -> int | None:
+        """The next start of a CTA, or the next end that is known already."""
+        return min((entry[0] for entry in (*self._upcoming, *self._ended)), default=None)
 
     @property
     def finished(self) -> bool:
@@ -63,15 +84,21 @@ class BlockScheduler:
         for cycle, sm, cta in due:
             self._install(cycle, sm, cta)
 
-    def retire(self, ended: np.ndarray) -> None:
-        """CTAs that have ended, rows (SM, slot, cycle): their SMs get the next ones in the order of time."""
-        for sm, slot, cycle in sorted(map(tuple, ended.tolist()), key=lambda row: (row[2], row[0], row[1])):
+    def retire(self, ended: np.ndarray, before: int) -> None:
+        """CTAs that have ended, rows (SM, slot, cycle): their SMs get the next ones in the order of time.
+
+        A CTA drains beyond the window in which its last warp left; those that end in ``before`` or later wait for the
+        window that sees it, so that the order never depends on windows.
+        """
+        self._ended += [(cycle, sm, slot) for sm, slot, cycle in ended.tolist()]
+        for cycle, sm, slot in sorted(entry for entry in self._ended if entry[0] < before):
             cta = int(self.state.slots[sm, slot]["cta"])
             self.end[cta] = cycle
             self._leaving.append((cycle + self.gap_cycles, sm, cta))
             self.running -= 1
             if self._waiting:
                 self._upcoming.append((cycle + self.gap_cycles, sm, self._waiting.popleft()))
+        self._ended = [entry for entry in self._ended if entry[0] >= before]
 
     def _install(self, cycle: int, sm: int, cta: int) -> None:
         self._free(cycle)

@@ -80,20 +80,20 @@ class Host:
                         for group in self.groups]
             yield environment.all_of(advances)
             yield environment.process(self._serve(environment, end))
-            self._retire()
+            self._retire(end)
             self._refuse_endless_polling()
         yield environment.process(self._serve(environment, NEVER))  # stores that leave after the last CTA's end
 
     def _next_event(self) -> int:
         candidates = [int(self.state.parts["next_issue"].min())]
         candidates += [int(waiting["time"].min()) for waiting in (self._pending, self._held) if len(waiting)]
-        if self.blocks.next_start is not None:
-            candidates.append(self.blocks.next_start)
+        if self.blocks.next_event is not None:
+            candidates.append(self.blocks.next_event)
         return min(candidates)
 
     def _refuse_endless_polling(self) -> None:
         """A CTA whose last poll failed does nothing else. When that is true of all of them, nobody writes flags."""
-        if not len(self.image.flags.ops) or self.blocks.next_start is not None:
+        if not len(self.image.flags.ops) or self.blocks.next_event is not None:
             return
         if self._held["is_write"].any() or (self._pending["flag"] == 0).any():
             return
@@ -145,14 +145,13 @@ class Host:
             self._pending = np.concatenate([self._pending, self._served[:count]])
         yield environment.timeout(0)
 
-    def _retire(self) -> None:
+    def _retire(self, end: int) -> None:
         ended = np.concatenate([group.window.ended[: group.window.counts[1]] for group in self.groups])
         for group in self.groups:
             group.window.counts[:2] = 0
-        if len(ended):
-            self.blocks.retire(ended)
-            if self.progress:
-                self.progress(float((self.blocks.end >= 0).sum()) / max(1, len(self.blocks.ctas)))
+        self.blocks.retire(ended, end)
+        if len(ended) and self.progress:
+            self.progress(float((self.blocks.end >= 0).sum()) / max(1, len(self.blocks.ctas)))
 
 
 def request_capacity(sms: int, window_cycles: int) -> int:

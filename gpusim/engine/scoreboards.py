@@ -9,7 +9,8 @@ from gpusim.arch.instructions import Kind
 from gpusim.engine.image import BLOCKS
 from gpusim.engine.state import BOARDS, GROUPS, NEVER
 
-__all__ = ["barrier_release", "boards_release", "close_group", "copy_arrived", "groups_release", "ready_time", "retire_groups"]
+__all__ = ["barrier_release", "boards_release", "close_group", "copy_arrived", "groups_release", "ready_time",
+           "retire_groups"]
 
 DEPBAR = int(Kind.depbar)
 

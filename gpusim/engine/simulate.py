@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from gpusim.arch import GpuSpec, occupancy
-from gpusim.engine.blocks import BlockScheduler
+from gpusim.engine.blocks import BlockScheduler, fill_order
 from gpusim.engine.host import Group, Host, request_capacity
 from gpusim.engine.image import ProgramImage, image_of
 from gpusim.engine.machine import POLICIES, Machine, machine_of, machine_record
@@ -89,7 +89,7 @@ def simulate(
     memory = _memory(program, spec, l2) if memory is None else memory
     start = spec.launch.start_cycles if launch_overhead else 0
     window = window_cycles or machine.lookahead
-    blocks = _blocks(program, image, state, machine, spec, blocks_per_sm)
+    blocks = _blocks(program, image, state, spec, blocks_per_sm)
     groups = _groups(spec, image, window, blocks_per_sm, record)
     host = Host(machine, machine_record(machine), image, state, memory, blocks, groups, window, workers, progress,
                 lambda pc: _place(program, pc))
@@ -134,10 +134,11 @@ def _gpc_of(spec: GpuSpec) -> np.ndarray:
 
 
 def _blocks(
-    program: Program, image: ProgramImage, state: SmState, machine: Machine, spec: GpuSpec, blocks_per_sm: int
+    program: Program, image: ProgramImage, state: SmState, spec: GpuSpec, blocks_per_sm: int
 ) -> BlockScheduler:
     unknown = np.full(program.num_ctas, -1, np.int64)
-    return BlockScheduler(image, state, np.arange(machine.num_sms), np.arange(program.num_ctas), blocks_per_sm,
+    sms = fill_order(spec.noc.gpc_runs, program.num_ctas)
+    return BlockScheduler(image, state, sms, np.arange(program.num_ctas), blocks_per_sm,
                           spec.launch.cta_gap_cycles, unknown.copy(), unknown.copy(), unknown.astype(np.int32))
 
 

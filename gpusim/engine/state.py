@@ -100,7 +100,7 @@ REQUEST_RECORD = np.dtype([
 """One global access of one warp on its way to L2. token: cp.async group or scoreboard barrier;
 age: which warp asked, for a slot may have another one when the answer comes; fill: sectors that a miss brings along;
 flag: row of FLAG_OP or -1. A request with the token FENCE asks when the SM's writes have been performed."""
-FENCE_TOKEN = 8
+FENCE_TOKEN = 64  # no scoreboard barrier, no group
 COMPLETION = np.dtype([
     ("time", "<i8"), ("op", "<i8"), ("issued", "<i8"), ("age", "<i8"), ("sm", "<i4"), ("data_cycles", "<i4"),
     ("slot", "<i2"), ("token", "<i2"), ("asynchronous", "<i4"), ("flag", "<i4"),

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 
 from gpusim.arch import GpuSpec
 from gpusim.engine import EVENT_KINDS, WARP_STATES, SimulationResult
+from gpusim.engine.state import GROUPS
 from gpusim.program import Program
 
 HOST_TIMES = ("host_seconds", "compile_seconds")
@@ -93,6 +94,12 @@ def test_every_sector_that_is_asked_for_reaches_an_sm(l2: str) -> None:
     assert counters["l2_sectors_read"] == _sectors(tiny) - counters["coalesced_sectors"] + fabric
     assert counters["dram_bytes_read"] == 32 * (counters["l2_sectors_read"] - counters["l2_sector_hits_read"] - fabric)
     assert (counters["dram_bytes_read"] == 0) == (l2 == "warm")
+
+
+def test_no_group_is_taken_for_anything_else() -> None:
+    """More groups than a warp can have in flight: each number of a group comes up."""
+    tiny = program([(2, loop(COPIES, 2 * GROUPS))], ACCESSES)
+    assert run(tiny).counters["sectors_to_sms"] == _sectors(tiny)
 
 
 def _sectors(tiny: Program) -> int:

@@ -206,7 +206,7 @@ def test_json_on_stdout_holds_summary_mechanisms_and_rows(
 @pytest.mark.parametrize(("arguments", "sentence"), [
     (("--micro", "kernels.csv"), "--micro has its own tables and takes no FILE, got kernels.csv"),
     (("--micro", "--gate", "5"), "--micro has its own tables and takes no --gate, got 5.0"),
-    ((), "validate needs a FILE of rows or --micro"),
+    ((), "validate needs a FILE of rows, --ncu or --micro"),
     (("--micro", "--gpu", "h20"), "no such GPU, got 'h20'"),
 ])
 def test_usage_errors_say_what_goes_with_what(
