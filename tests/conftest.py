@@ -142,7 +142,7 @@ class _Recorder:
             self.add("copy", "selected", cta, warp, pc, op, now, now + 130)
 
 
-def make_result(program: Program, *, start_cycle: int = 100, scale: float = 1.0) -> SimulationResult:
+def make_result(program: Program, *, start_cycle: int = 100) -> SimulationResult:
     """Every CTA on an SM of its own; warps start two cycles apart."""
     recorder = _Recorder(program)
     ends = [[recorder.warp(program, cta, warp, start_cycle + 2 * warp) for warp in range(WARPS)] for cta in range(CTAS)]
@@ -162,7 +162,7 @@ def make_result(program: Program, *, start_cycle: int = 100, scale: float = 1.0)
         state_cycles=recorder.states, sm_state_cycles=sm_states, counters=counters, sm_counters={},
         cta_start=np.full(CTAS, start_cycle, np.int64), cta_end=cta_end, cta_sm=np.arange(CTAS, dtype=np.int32),
         blocks_per_sm=4, events=events[np.argsort(events["start"], kind="stable")], host_seconds=0.5,
-        compile_seconds=0.0, scale=scale, settings={"l2": "cold", "fidelity": "full", "launch_overhead": True},
+        compile_seconds=0.0, settings={"l2": "cold", "fidelity": "full", "launch_overhead": True},
     )
 
 

@@ -51,7 +51,7 @@ class SimulationResult:
     events: np.ndarray  # EVENT rows, sorted by start
     host_seconds: float
     compile_seconds: float
-    scale: float = 1.0  # fidelity sampled: whole launch / simulated share
+    simulated_share: float = 1.0  # of the CTAs; what the others did is extrapolated in all counts
     assumptions: tuple[str, ...] = ()
     settings: dict[str, object] = field(default_factory=dict)
     launch_cycles: tuple[int, ...] = ()  # of each launch, where the program is several
@@ -62,4 +62,4 @@ class SimulationResult:
 
     @property
     def warp_instructions_per_second(self) -> float:
-        return self.warp_instructions / self.host_seconds if self.host_seconds > 0 else 0.0
+        return self.warp_instructions * self.simulated_share / self.host_seconds if self.host_seconds > 0 else 0.0

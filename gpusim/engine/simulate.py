@@ -17,6 +17,7 @@ from gpusim.engine.image import ProgramImage, image_of
 from gpusim.engine.machine import POLICIES, Machine, machine_of, machine_record
 from gpusim.engine.memory import MEMORY_COUNTERS, MemoryState, new_memory, warm_lines
 from gpusim.engine.result import SimulationResult
+from gpusim.engine.sampling import extrapolate, sampled_ctas
 from gpusim.engine.sequence import simulate_in_turn
 from gpusim.engine.state import COUNTERS, SmState, new_state, new_window
 from gpusim.errors import UserError, did_you_mean
@@ -24,6 +25,7 @@ from gpusim.program import Program
 
 __all__ = ["RecordWindow", "simulate"]
 
+FIDELITIES = ("full", "sampled")
 EVENT_CAPACITY = 2_000_000
 GROUP_SMS = 16
 """SMs that one compiled call advances; changes no result."""
@@ -59,7 +61,9 @@ def simulate(
     """Simulate a launch, or the launches of a sequence one after the other.
 
     Args:
-        fidelity: "full" simulates every SM. "sampled" is not there yet and is refused.
+        fidelity: "full" simulates every CTA. "sampled" simulates two waves and the tail of a long launch on all SMs and
+            extrapolates the waves between (gpusim.engine.sampling); short ones, and CTAs that wait for each other, are
+            simulated in full. The result's ``assumptions`` say what was left out.
         l2: "cold" (nothing cached) or "warm" (all tensors that are read stand in L2, as far as they fit).
         launch_overhead: count the cycles before the first CTA and after the last one.
         window_cycles: length of a window, at most the specification's lookahead; changes no result.
@@ -89,7 +93,9 @@ def simulate(
     memory = _memory(program, spec, l2) if memory is None else memory
     start = spec.launch.start_cycles if launch_overhead else 0
     window = window_cycles or machine.lookahead
-    blocks = _blocks(program, image, state, spec, blocks_per_sm)
+    slots = spec.sm.count * blocks_per_sm
+    ctas = sampled_ctas(program, slots) if fidelity == "sampled" else np.arange(program.num_ctas)
+    blocks = _blocks(program, image, state, spec, blocks_per_sm, ctas)
     groups = _groups(spec, image, window, blocks_per_sm, record)
     host = Host(machine, machine_record(machine), image, state, memory, blocks, groups, window, workers, progress,
                 lambda pc: _place(program, pc))
@@ -99,14 +105,16 @@ def simulate(
     last = host.run()
     drained = max(last, int(np.ceil(memory.total[0]["last_write"])))
     cycles = _elapsed(spec, blocks, start, drained) + (spec.launch.end_cycles if launch_overhead else 0)
-    return _result(program, spec, host, cycles, blocks_per_sm, time.perf_counter() - began, compiled,
-                   {"fidelity": fidelity, "l2": l2, "launch_overhead": launch_overhead,
-                    "policy": POLICIES[machine.policy]})
+    result = _result(program, spec, host, cycles, blocks_per_sm, time.perf_counter() - began, compiled,
+                     {"fidelity": fidelity, "l2": l2, "launch_overhead": launch_overhead,
+                      "policy": POLICIES[machine.policy]})
+    return extrapolate(result, ctas, slots)
 
 
 def _check(spec: GpuSpec, fidelity: str, l2: str, window_cycles: int | None, policy: str | None) -> None:
-    if fidelity != "full":
-        raise UserError("fidelity must be 'full'", got=f"'{fidelity}'")
+    if fidelity not in FIDELITIES:
+        raise UserError("fidelity must be 'full' or 'sampled'", got=f"'{fidelity}'",
+                        suggestion=did_you_mean(fidelity, FIDELITIES))
     if l2 not in ("cold", "warm"):
         raise UserError("l2 must be 'cold' or 'warm'", got=f"'{l2}'")
     if policy is not None and policy not in POLICIES:
@@ -134,11 +142,11 @@ def _gpc_of(spec: GpuSpec) -> np.ndarray:
 
 
 def _blocks(
-    program: Program, image: ProgramImage, state: SmState, spec: GpuSpec, blocks_per_sm: int
+    program: Program, image: ProgramImage, state: SmState, spec: GpuSpec, blocks_per_sm: int, ctas: np.ndarray
 ) -> BlockScheduler:
     unknown = np.full(program.num_ctas, -1, np.int64)
     sms = fill_order(spec.noc.gpc_runs, program.num_ctas)
-    return BlockScheduler(image, state, sms, np.arange(program.num_ctas), blocks_per_sm,
+    return BlockScheduler(image, state, sms, ctas, blocks_per_sm,
                           spec.launch.cta_gap_cycles, unknown.copy(), unknown.copy(), unknown.astype(np.int32))
 
 

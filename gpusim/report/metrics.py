@@ -61,7 +61,7 @@ def _peak_pct(run: Run, flops_per_cycle: float | None) -> float | None:
 
 
 def _instructions(run: Run) -> float:
-    return run.result.warp_instructions * run.result.scale
+    return run.result.warp_instructions
 
 
 def _ipc_active(run: Run) -> float:

@@ -40,7 +40,7 @@ def summarise(name: str, program: Program, result: SimulationResult, spec: GpuSp
         "advice": [str(advice) for advice in advise(run)],
         "engine": {
             "warp_instructions_per_second": result.warp_instructions_per_second,
-            "simulated_warp_instructions": result.warp_instructions,
+            "simulated_warp_instructions": round(result.warp_instructions * result.simulated_share),
             "host_seconds": result.host_seconds,
             "compile_seconds": result.compile_seconds,
             "sms_simulated": len(result.sms_used),

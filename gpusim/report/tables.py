@@ -124,7 +124,7 @@ def _per_static(program: Program, result: SimulationResult) -> pd.DataFrame:
     }
     frame = pd.DataFrame(base | columns)
     numbers = [name for name in frame.columns if name != "mnemonic"]
-    frame[numbers] = np.rint(frame[numbers] * result.scale).astype(np.int64)
+    frame[numbers] = np.rint(frame[numbers]).astype(np.int64)
     return frame
 
 

@@ -46,7 +46,7 @@ def compute_units(run: Run) -> tuple[Unit, ...]:
     A pipe is busy for the issue interval of each instruction (instruction table of the GPU).
     """
     slots = _sub_partition_cycles(run)
-    issued = 100 * float(run.result.issued.sum()) * run.result.scale / slots
+    issued = 100 * float(run.result.issued.sum()) / slots
     units = [Unit("issue", "Issue Slots", issued, f"{run.spec.issue.width} inst/cycle/scheduler",
                   "sm__inst_issued.avg.pct_of_peak_sustained_elapsed")]
     units += [_pipe(pipe, 100 * cycles / slots) for pipe, cycles in pipe_busy_cycles(run).items()]

@@ -124,14 +124,6 @@ def test_tables_conserve_instructions_and_warp_cycles(tiny_program, tiny_result)
         assert table[states].sum(axis=1).tolist() == table["warp_cycles"].tolist()
 
 
-def test_sampled_results_are_scaled_to_the_whole_launch(tiny_program, tiny_result):
-    sampled = dataclasses.replace(tiny_result, scale=3.0)
-    whole = instruction_table(tiny_program, sampled)["issued"].sum()
-    assert whole == 3 * tiny_result.warp_instructions
-    assert metric_values(tiny_program, sampled, load_gpu("h200"))["warp_instructions"] == whole
-    assert warp_states_per_issued(sampled) == warp_states_per_issued(tiny_result)
-
-
 def test_warp_state_table_starts_with_the_dominant_state(tiny_program, tiny_result):
     table = warp_state_table(tiny_result)
     assert table["cycles_per_issued"].is_monotonic_decreasing

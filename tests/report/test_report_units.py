@@ -141,10 +141,3 @@ def test_boxes_of_the_memory_chart_do_not_overlap_and_arrows_end_at_boxes(run: R
 )
 def test_large_numbers_are_scaled(value: float, unit: str, text: str):
     assert scaled(value, unit) == text
-
-
-def test_a_sampled_result_counts_the_whole_launch(run: Run):
-    half = dataclasses.replace(run.result, issued=run.result.issued // 2, scale=2.0)
-    issue = [next(unit.busy_pct for unit in compute_units(Run(run.program, result, SPEC)) if unit.name == "issue")
-             for result in (run.result, half)]
-    assert np.allclose(*issue)
