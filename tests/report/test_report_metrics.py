@@ -12,7 +12,7 @@ from gpusim.arch import InstructionEntry, InstructionTable, load_gpu
 from gpusim.engine.result import WARP_STATES, SimulationResult
 from gpusim.program import Program
 from gpusim.report.executions import static_executions
-from gpusim.report.metrics import METRICS, metric_values, warp_states_per_issued
+from gpusim.report.metrics import METRICS, metric_values
 from gpusim.report.peaks import main_mma, mma_flops, mma_peak_flops_per_cycle, tensor_peak_flops_per_cycle
 from gpusim.report.states import STATES
 from gpusim.report.tables import (
