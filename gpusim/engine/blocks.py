@@ -27,7 +27,7 @@ def fill_order(runs: Sequence[tuple[int, int]], num_ctas: int) -> np.ndarray:
     wanted, room = num_ctas - int(first[alone]), int(sizes[alone:].sum())
     if not 0 < wanted < room:
         return np.arange(first[-1])
-    ends = np.round(np.cumsum(sizes[alone:]) * wanted / room).astype(np.int64)
+    ends = np.maximum(np.round(np.cumsum(sizes[alone:]) * wanted / room), 1).astype(np.int64)
     shares = np.diff(ends, prepend=0)
     spread = [np.arange(begin, begin + share) for begin, share in zip(first[alone:], shares, strict=False)]
     return np.concatenate([np.arange(first[alone]), *spread])
