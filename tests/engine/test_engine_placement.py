@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -27,7 +29,7 @@ def test_few_ctas_spread_over_all_gpcs_next_ones_together() -> None:
     order = gpcs(fill_order(RUNS, 64)[8:])
     counts = [order.count(gpc) for gpc in range(8)]
     assert sum(counts) == 56 and max(counts) - min(counts) <= 2
-    assert sum(left != right for left, right in zip(order, order[1:], strict=False)) == 7
+    assert sum(left != right for left, right in pairwise(order)) == 7
 
 
 def test_a_launch_that_fills_the_chip_takes_every_sm_in_turn() -> None:
