@@ -6,16 +6,15 @@ Counted in words, shared memory, lanes and fragments are those of the f32 GEMM (
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 import gpusim as gs
 from common.simt import SimtOperand, SimtShape
+from common.simt_loop import SimtLoop
 from common.staging import TileCopy
-from gpusim.dsl import Context, GmemTensor
-from gpusim.dsl.iterators import GlobalIterator, KRange, Pieces
-from gpusim.dsl.launch import BlockCoordinate
+from gpusim.dsl.iterators import GlobalIterator, Pieces
 from gpusim.dsl.registers import Group
 from gpusim.dsl.statements import Code, Line
 
@@ -110,40 +109,10 @@ class IgemmOperand(SimtOperand):
 
 
 @dataclass(eq=False)
-class IgemmLoop:
-    """A threadblock tile of A (M x K) and B (N x K) of s8 at ``coords`` in ``stages`` stages, over the range ``k``."""
+class IgemmLoop(SimtLoop):
+    """The SIMT loop for A and B of s8, four k to a word."""
 
-    ctx: Context
-    A: GmemTensor
-    B: GmemTensor
-    coords: tuple[BlockCoordinate, BlockCoordinate]
-    shape: SimtShape
-    stages: int
-    k: KRange
-    a: IgemmOperand = field(init=False)
-    b: IgemmOperand = field(init=False)
-    accumulators: tuple[int, ...] = field(init=False)
-    ldmatrix = False
-
-    def __post_init__(self) -> None:
-        m, n = self.coords
-        self.a = IgemmOperand(self.ctx, "A", self.A, m, self.shape, self.stages, self.k)
-        self.b = IgemmOperand(self.ctx, "B", self.B, n, self.shape, self.stages, self.k)
-        rows, columns = self.shape.thread_tile
-        first, count = self.ctx.recorder.registers.vector(rows * columns)
-        self.accumulators = tuple(range(first, first + count))
-
-    @property
-    def operands(self) -> tuple[IgemmOperand, IgemmOperand]:
-        return self.a, self.b
-
-    @property
-    def k_steps(self) -> int:
-        return self.shape.tile[2]
-
-    def fetch(self, step: int, stage: int, buffer: int) -> None:
-        for operand in self.operands:
-            operand.load(step, stage, buffer)
+    operand_type = IgemmOperand
 
     def multiply(self, buffer: int) -> None:
         """n by n, over m: CUTLASS's order, without turning back."""
@@ -152,6 +121,3 @@ class IgemmLoop:
         triples = tuple((self.accumulators[m * columns + n], a[m], b[n])
                         for n in range(len(b)) for m in range(len(a)))
         self.ctx.mma(gs.mma.SM61_DP4A.mnemonic, triples, (1, 1, 1))
-
-    def clear(self) -> None:
-        self.ctx.code([Line("CS2R", (register, 2)) for register in self.accumulators[::2]])

@@ -4,6 +4,7 @@ Leaves out the pipeline around it (common.multistage)."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from common.simt import SimtOperand, SimtShape, ffma_triples
 from gpusim.dsl import Context, GmemTensor
@@ -21,6 +22,8 @@ MULTIPLY_ADD = {1: "FFMA", 2: "DFMA"}
 class SimtLoop:
     """A threadblock tile of A (M x K) and B (N x K) at ``coords`` in ``stages`` stages, over the range ``k``."""
 
+    operand_type: ClassVar[type[SimtOperand]] = SimtOperand
+
     ctx: Context
     A: GmemTensor
     B: GmemTensor
@@ -35,8 +38,8 @@ class SimtLoop:
 
     def __post_init__(self) -> None:
         m, n = self.coords
-        self.a = SimtOperand(self.ctx, "A", self.A, m, self.shape, self.stages, self.k)
-        self.b = SimtOperand(self.ctx, "B", self.B, n, self.shape, self.stages, self.k)
+        self.a = self.operand_type(self.ctx, "A", self.A, m, self.shape, self.stages, self.k)
+        self.b = self.operand_type(self.ctx, "B", self.B, n, self.shape, self.stages, self.k)
         rows, columns = self.shape.thread_tile
         first, count = self.ctx.recorder.registers.vector(rows * columns * self.shape.width)
         self.accumulators = tuple(range(first, first + count, self.shape.width))
