@@ -89,8 +89,8 @@ def test_the_kernel_of_the_readme_prints_what_stands_below_it(tmp_path: Path):
     assert done.returncode == 0, done.stderr
     cycles = [int(found.replace(",", "")) for found in re.findall(r"([\d,]+) cycles", done.stdout)]
     assert cycles[0] > cycles[1] > 0
-    shape = re.sub(r"[\d.,]+", "0", done.stdout)
-    assert shape in re.sub(r"[\d.,]+", "0", page)
+    shape, shown = (re.sub(r"[\d.,]+|mostly [A-Z][\w ]+", "0", text) for text in (done.stdout, page))
+    assert shape in shown  # another size: other numbers, and another stall may be the first
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
