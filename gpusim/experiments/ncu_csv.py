@@ -77,12 +77,13 @@ def read_ncu(path: str | Path) -> list[Profile]:
 
 
 def choose_profile(profiles: Sequence[Profile], kernel: str | None, place: str) -> Profile:
-    """The only launch, or the only one whose name matches the expression ``kernel``, or whose ID equals it.
+    """The only launch, or the one whose ID is ``kernel``, or the only one whose name matches that expression.
 
     Raises UserError naming the launches where it is not one.
     """
     try:
-        found = [one for one in profiles if kernel is None or one.launch == kernel or re.search(kernel, one.kernel)]
+        named = [one for one in profiles if kernel is None or re.search(kernel, one.kernel)]
+        found = [one for one in profiles if one.launch == kernel] or named
     except re.error as error:
         raise UserError("the kernel's name is a regular expression", place=place, got=f"'{kernel}': {error}") from None
     if len(found) == 1:
