@@ -24,7 +24,7 @@ Status = Literal["done", "refused", "failed", "crashed"]
 """refused: the configuration, by a rule; failed: the simulated thing; crashed: anything else, worth another try."""
 
 _FRUITLESS_ROUNDS = 3
-"""Pools of workers that may die one after the other without finishing a single job."""
+"""Pools of workers that may die one after the other over a job that runs alone."""
 
 
 @dataclass(frozen=True)
@@ -59,19 +59,23 @@ def run_jobs(jobs: Sequence[Job], *, processes: int = 1) -> Iterator[JobResult]:
     A worker that dies takes no result with it: unfinished jobs run again on new workers, and only jobs during which
     one pool after the other dies are given up.
     """
-    left, fruitless = list(range(len(jobs))), 0
-    while left and fruitless < _FRUITLESS_ROUNDS:
+    left, alone, tries = list(range(len(jobs))), False, 0
+    while left:
+        batch = left[:1] if alone else left
+        tasks = [delayed(run_job)(index, jobs[index]) for index in batch]
         before = len(left)
-        tasks = [delayed(run_job)(index, jobs[index]) for index in left]
         try:
             for result in Parallel(n_jobs=processes, return_as="generator_unordered")(tasks):
                 left.remove(result.index)
                 yield result
+            tries = 0
         except BrokenProcessPool:
-            fruitless = fruitless + 1 if len(left) == before else 0
-            left = left[processes:] + left[:processes]  # those that ran when it broke go last
-    for index in left:
-        yield JobResult(index, None, "its worker process was killed, or ran out of memory", "crashed")
+            tries = tries + 1 if alone else 0
+            alone = alone or len(left) == before  # who breaks the pool shows when jobs run one by one
+            left = left if alone else left[processes:] + left[:processes]  # those that ran when it broke go last
+        if tries == _FRUITLESS_ROUNDS:
+            yield JobResult(left.pop(0), None, "its worker process was killed, or ran out of memory", "crashed")
+            alone, tries = False, 0
 
 
 def run_job(index: int, job: Job) -> JobResult:
