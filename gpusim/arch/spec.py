@@ -53,15 +53,17 @@ class Sm(Section):
 
 
 class Issue(Section):
-    policy: Literal["gto", "lrr", "oldest", "youngest"] = Field(description="Which ready warp a scheduler prefers.")
+    policy: Literal["gto", "lrr", "oldest", "youngest", "grr"] = Field(description="Which ready warp a scheduler prefers.")
     width: Count = Field(description="Warp instructions a sub-partition issues per cycle.")
     taken_branch_cycles: Count = Field(description="Cycles from a taken branch to the warp's next instruction.")
 
 
 class Mio(Section):
     queue_depth: Count = Field(description="Memory instructions a sub-partition may have waiting for the LSU.")
-    lsu_entries: Count = Field(description="Instructions of an SM the LSU works on; the others wait in their queues.")
+    buffer_entries: Count = Field(description="Instructions the LSU has taken out of the queues and works off in order.")
+    lsu_entries: Count = Field(description="Shared-memory accesses of an SM between that buffer and the data stage.")
     operand_bytes_per_cycle: Count = Field(description="Addresses and data one sub-partition sends to the LSU.")
+    address_bytes_per_cycle: Count = Field(description="Addresses all sub-partitions together send to the LSU.")
     read_release_base_cycles: Cycles = Field(description="From the first operand sent to the release of a read "
                                                          "barrier, for an instruction without operands.")
 
@@ -81,6 +83,7 @@ class L1(Section):
     sector_bytes: Count = Field(description="Bytes fetched together.")
     hit_latency_cycles: Cycles = Field(description="Pointer chase that hits.")
     bytes_per_cycle: Rate = Field(description="Bytes of hits an SM reads per cycle.")
+    tag_entries: Count = Field(description="Global accesses and cp.async whose lines wait for the tag stage.")
     tag_interval_cycles: Count = Field(description="Cycles between two lines whose tags are checked.")
     whole_line_cycles: Rate = Field(description="The same for a whole line that eight lanes of a cp.async copy.")
 

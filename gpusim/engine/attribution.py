@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from numba import njit
 
+from gpusim.arch.instructions import Kind
+from gpusim.engine.image import FENCE
 from gpusim.engine.result import EVENT_KINDS, WARP_STATES
 from gpusim.engine.scoreboards import barrier_release, boards_release
 
@@ -15,7 +17,8 @@ LONG, SHORT = WARP_STATES.index("long_scoreboard"), WARP_STATES.index("short_sco
 MIO, LG, MATH = (WARP_STATES.index(name) for name in ("mio_throttle", "lg_throttle", "math_pipe_throttle"))
 DISPATCH = WARP_STATES.index("dispatch_stall")
 BARRIER, BRANCH = WARP_STATES.index("barrier"), WARP_STATES.index("branch_resolving")
-MEMBAR = WARP_STATES.index("membar")
+MEMBAR, DRAIN = WARP_STATES.index("membar"), WARP_STATES.index("drain")
+EXIT = int(Kind.exit)
 STATE_EVENT, ISSUE_EVENT = EVENT_KINDS.index("state"), EVENT_KINDS.index("issue")
 
 
@@ -45,6 +48,10 @@ def add_span(sm, line, state, start, end):
 
 @njit(cache=True, nogil=True)
 def throttle_state(row):
+    if row.kind == EXIT:
+        return DRAIN
+    if row.flags & FENCE:
+        return MEMBAR
     if row.queue == 0:
         return MIO
     return LG if row.queue == 1 else MATH

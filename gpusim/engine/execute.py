@@ -8,13 +8,14 @@ from numba import njit
 
 from gpusim.arch.instructions import Kind, Pipe
 from gpusim.engine.attribution import record
-from gpusim.engine.image import FENCE, FLAG, VARIABLE, WHOLE_LINE
-from gpusim.engine.resources import accept, occupy_lsu, pass_data_stage, pass_queue, pass_tag_stage
+from gpusim.engine.image import ACTIVE, FENCE, FLAG, VARIABLE, WHOLE_LINE
+from gpusim.engine.queues import COMMITS, NOTHING, SHARED, TAGGED, choose_next, enqueue, pass_buffer, take_head
+from gpusim.engine.resources import occupy_lsu, occupy_tags, pass_data_stage, pass_tag_stage, read_operands
 from gpusim.engine.result import EVENT_KINDS
 from gpusim.engine.scoreboards import close_group, ready_time
 from gpusim.engine.state import COUNTERS, FENCE_TOKEN, GROUPS, NEVER
 
-__all__ = ["NO_BOARD", "execute", "open_barrier"]
+__all__ = ["NO_BOARD", "accept", "execute", "open_barrier", "send"]
 
 NO_BOARD = 7
 ALL_SECTORS = 15
@@ -55,22 +56,36 @@ def operands_read(mach, start, row):
 
 
 @njit(cache=True, nogil=True)
-def shared_access(sm, part, warp, mach, row, waves, time):
-    """LDS, LDSM, STS, STSM, SHFL: operands, data stage; one wavefront every other cycle for one warp alone.
+def hold_board(warp, board, is_long):
+    """A scoreboard barrier waits for an instruction whose end is not known yet."""
+    if board != NO_BOARD:
+        if is_long or warp.pending[board] == 0:
+            warp.long_board[board] = is_long
+        warp.pending[board] += 1
 
-    They pass the tag stage too, without looking anything up: not before the copies that came first.
+
+@njit(cache=True, nogil=True)
+def settle_board(warp, board, time):
+    """What a queued instruction does to a scoreboard barrier is known now: it releases at ``time``."""
+    if board != NO_BOARD:
+        warp.pending[board] -= 1
+        warp.scoreboard[board] = max(warp.scoreboard[board], time)
+
+
+@njit(cache=True, nogil=True)
+def shared_access(sm, warp, mach, row, waves, start):
+    """LDS, LDSM, STS, STSM, SHFL: operands, data stage; one wavefront every other cycle for one warp alone.
 
     Returns when the last wavefront has passed the data stage.
     """
-    start = accept(sm, part, mach, row, time)
-    arrival = max(start + row.lead_cycles, sm.tag_stage)
-    passed = pass_data_stage(sm, time, arrival, waves)
+    arrival = max(start + row.lead_cycles, pass_buffer(sm, mach, start, sm.lsu[sm.lsu_head]))
+    passed = pass_data_stage(sm, arrival, waves)
     occupy_lsu(sm, mach, passed)
     sm.counters[STAGE_CYCLES] += waves
     alone = max(arrival, warp.data_free) + mach.shared_latency_per_wavefront * waves
     warp.data_free = max(passed, alone)
-    release(warp, row.write_barrier, max(passed, alone) + mach.shared_latency_base, 0)
-    release(warp, row.read_barrier, operands_read(mach, start, row), 0)
+    settle_board(warp, row.write_barrier, max(passed, alone) + mach.shared_latency_base)
+    settle_board(warp, row.read_barrier, operands_read(mach, start, row))
     sm.counters[LDSM_COUNT] += row.kind == LDMATRIX
     return passed
 
@@ -82,50 +97,52 @@ def writes(row):
 
 
 @njit(cache=True, nogil=True)
-def post(sm, warp, request, base, access, s, w, row, time, token):
+def post(sm, warp, request, base, access, s, w, row, op, time, token):
     """Send a global access to the memory system; it is answered in a later window."""
     request.time, request.sm, request.slot, request.token = time, s, w, token
     request.base = base + row.global_offset
     request.first, request.count, request.data_cycles = access.first, access.count, access.data_cycles
     request.is_write, request.asynchronous = writes(row), row.kind == ASYNC_COPY
     request.cta, request.flag = warp.cta, row.operand if row.flags & FLAG else -1
-    request.sequence, request.op, request.age = sm.sequence, warp.op, warp.age
+    request.sequence, request.op, request.age = sm.sequence, op, warp.age
     request.fill = ALL_SECTORS if row.flags & WHOLE_LINE else 0
     sm.sequence += 1
 
 
 @njit(cache=True, nogil=True)
-def expect(sm, warp, access, row):
-    """Note that an answer is due; returns what it will release: a cp.async group or a scoreboard barrier."""
+def expect(warp, count, row, is_long):
+    """Note at issue what the instruction will release; returns its cp.async group, else its scoreboard barrier."""
+    hold_board(warp, row.read_barrier, is_long)
     if row.kind == ASYNC_COPY:
         token = warp.group_tail % GROUPS
-        warp.group_missing[token] += access.count > 0
-        sm.counters[LDGSTS_COUNT] += 1
-        count_shared(sm, access, LDGSTS)
+        warp.group_missing[token] += count > 0
         return token
-    token = np.int64(row.write_barrier)
-    if writes(row):
-        warp.drain = sm.write_port
-    elif token != NO_BOARD:
-        warp.pending[token] += access.count > 0
-        warp.long_board[token] = 1
-    return token
+    if not writes(row):
+        hold_board(warp, row.write_barrier, is_long)
+    return np.int64(row.write_barrier)
 
 
 @njit(cache=True, nogil=True)
-def global_access(sm, part, warp, mach, row, access, time):
-    """LDG, STG, LDGSTS: operands, queue, tags; then the memory system decides. Returns when the request leaves.
+def global_access(sm, warp, mach, row, access, start):
+    """LDG, STG, LDGSTS: operands, tags; then the memory system decides. Returns when the request leaves.
 
     That is when its first tag passes; a store waits for the SM's port to the crossbar too.
     """
-    start = accept(sm, part, mach, row, time)
-    leaves = pass_tag_stage(sm, start + row.operand_cycles, access.tag_cycles)
+    entered = pass_buffer(sm, mach, start, sm.tags[sm.tag_head])
+    leaves = pass_tag_stage(sm, max(entered, start + row.operand_cycles), access.tag_cycles)
     until = sm.tag_stage
     if writes(row):
         leaves = max(leaves, sm.write_port)
         until = sm.write_port = leaves + access.data_cycles
-    occupy_lsu(sm, mach, until)
-    release(warp, row.read_barrier, operands_read(mach, start, row), 1)
+        warp.drain = until
+    occupy_tags(sm, mach, until)
+    settle_board(warp, row.read_barrier, operands_read(mach, start, row))
+    if row.kind == ASYNC_COPY:
+        warp.tag_end = sm.tag_stage
+        sm.counters[LDGSTS_COUNT] += 1
+        count_shared(sm, access, LDGSTS)
+    elif row.write_barrier != NO_BOARD and not writes(row):
+        warp.pending[row.write_barrier] -= access.count == 0
     return leaves
 
 
@@ -170,14 +187,51 @@ def fixed_latency(sm, part, warp, mach, row, time):
 
 
 @njit(cache=True, nogil=True)
-def reach_memory(sm, part, warp, mach, acc, bases, win, s, w, row, time):
+def reach_memory(sm, warp, mach, acc, bases, win, s, w, row, op, token, start):
     """A global access: through the load/store unit, then a request if any lane takes part."""
     access = acc[row.access + warp.warp_row]
-    leaves = global_access(sm, part, warp, mach, row, access, time)
-    token = expect(sm, warp, access, row)
+    leaves = global_access(sm, warp, mach, row, access, start)
     if access.count > 0:
-        post(sm, warp, win.requests[win.counts[0]], bases[warp.cta, access.tensor], access, s, w, row, leaves, token)
+        post(sm, warp, win.requests[win.counts[0]], bases[warp.cta, access.tensor], access, s, w, row, op, leaves, token)
         win.counts[0] += 1
+
+
+@njit(cache=True, nogil=True)
+def reach_shared(st, mach, acc, win, s, w, row, op, start):
+    """A shared-memory access, or a shuffle, which has no addresses."""
+    sm, warp, waves = st.sms[s], st.warps[s, w], np.int64(1)
+    if row.access >= 0:
+        access = acc[row.access + warp.warp_row]
+        waves = np.int64(access.wavefronts)
+        count_shared(sm, access, LOAD if row.kind == SHARED_LOAD or row.kind == LDMATRIX else STORE)
+    passed = shared_access(sm, warp, mach, row, waves, start)
+    if sm.record_end:
+        record(win, sm, w, warp, SHARED_EVENT, 0, row.pc, op, passed - waves, passed)
+
+
+@njit(cache=True, nogil=True)
+def accept(st, mach, ops, acc, bases, win, s, time):
+    """The load/store unit takes the next instruction out of its queue at ``time``.
+
+    Returns the sub-partition, the warp slot and whether the queue was full.
+    """
+    sm, p = st.sms[s], st.sms[s].next_part
+    part = st.parts[s, p]
+    i, was_full = take_head(sm, part, mach, p, time)
+    w, op, work = part.queue_slot[i], part.queue_op[i], part.queue_work[i]
+    warp, row = st.warps[s, w], ops[op]
+    warp.queued -= 1
+    if work == COMMITS:
+        pass_buffer(sm, mach, time, warp.tag_end)
+    elif work != NOTHING:
+        read_operands(part, mach, row, time)
+        sm.address_path = time + row.address_cycles
+        if work == SHARED:
+            reach_shared(st, mach, acc, win, s, w, row, op, time)
+        else:
+            reach_memory(sm, warp, mach, acc, bases, win, s, w, row, op, part.queue_token[i], time)
+    choose_next(sm, st.parts[s], time)
+    return p, w, was_full
 
 
 @njit(cache=True, nogil=True)
@@ -196,25 +250,28 @@ def await_writes(sm, warp, acc, win, s, w, row, time):
 
 
 @njit(cache=True, nogil=True)
-def execute(st, mach, ops, acc, bases, win, s, w, row, time):
+def send(st, acc, s, w, row, time):
+    """An instruction for the load/store unit goes into its queue."""
+    sm, warp = st.sms[s], st.warps[s, w]
+    work, token = NOTHING, np.int64(NO_BOARD)
+    if row.flags & ACTIVE and row.kind == COMMIT:
+        work = COMMITS
+    elif row.flags & ACTIVE:
+        if row.kind == ASYNC_COPY or row.queue == 1:
+            if row.access >= 0:
+                work, token = TAGGED, expect(warp, acc[row.access + warp.warp_row].count, row, 1)
+        else:
+            work, token = SHARED, expect(warp, 0, row, 0)
+    enqueue(sm, st.parts[s], w % 4, warp, w, work, token, time)
+    if row.flags & ACTIVE and row.kind == COMMIT:
+        close_group(warp, np.int64(row.write_barrier), time + row.latency)
+
+
+@njit(cache=True, nogil=True)
+def execute(st, mach, ops, acc, win, s, w, row, time):
     """Effects of issuing ``row`` at ``time``, all but EXIT."""
     sm, part, warp = st.sms[s], st.parts[s, w % 4], st.warps[s, w]
-    if row.kind == COMMIT:
-        pass_queue(part, mach, time)
-        close_group(warp, np.int64(row.write_barrier), time + row.latency)
-    elif row.kind == ASYNC_COPY or row.queue == 1:
-        if row.access >= 0:
-            reach_memory(sm, part, warp, mach, acc, bases, win, s, w, row, time)
-    elif row.queue == 0:
-        waves = np.int64(1)
-        if row.access >= 0:
-            access = acc[row.access + warp.warp_row]
-            waves = np.int64(access.wavefronts)
-            count_shared(sm, access, LOAD if row.kind == SHARED_LOAD or row.kind == LDMATRIX else STORE)
-        passed = shared_access(sm, part, warp, mach, row, waves, time)
-        if sm.record_end:
-            record(win, sm, w, warp, SHARED_EVENT, 0, row.pc, warp.op, passed - waves, passed)
-    elif row.kind == BARRIER:
+    if row.kind == BARRIER:
         end = arrive(sm, st.slots[s, warp.cta_slot], warp, mach, row.operand & 15, time)
         if end:
             open_barrier(st.warps[s], st.parts[s], ops, w, row.operand & 15, end, st.slots[s, warp.cta_slot].flag)

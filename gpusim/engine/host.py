@@ -85,7 +85,7 @@ class Host:
         yield environment.process(self._serve(environment, NEVER))  # stores that leave after the last CTA's end
 
     def _next_event(self) -> int:
-        candidates = [int(self.state.parts["next_issue"].min())]
+        candidates = [int(self.state.parts["next_issue"].min()), int(self.state.sms["next_accept"].min())]
         candidates += [int(waiting["time"].min()) for waiting in (self._pending, self._held) if len(waiting)]
         if self.blocks.next_event is not None:
             candidates.append(self.blocks.next_event)
@@ -121,7 +121,8 @@ class Host:
         running.result()
 
     def _upcoming(self, group: Group) -> int:
-        return int(self.state.parts[group.first : group.last]["next_issue"].min())
+        sms = slice(group.first, group.last)
+        return int(min(self.state.parts[sms]["next_issue"].min(), self.state.sms[sms]["next_accept"].min()))
 
     def _completions_before(self, end: int) -> tuple[np.ndarray, np.ndarray]:
         due = self._pending["time"] < end

@@ -10,7 +10,7 @@ import numpy as np
 from gpusim.arch import GpuSpec
 from gpusim.arch.instructions import Kind
 from gpusim.engine.flags import FlagState, flag_jumps, flag_ops, new_flags
-from gpusim.memory.async_copy import BYPASS_OPERATION, bypass_tag_passes
+from gpusim.memory.async_copy import BYPASS_OPERATION
 from gpusim.program import NO_ACCESS, AccessTable, Program, RoleProgram
 
 __all__ = ["IMAGE_ACCESS", "IMAGE_OP", "ProgramImage", "image_of"]
@@ -19,6 +19,7 @@ IMAGE_OP = np.dtype([
     ("global_offset", "<i8"), ("pc", "<i4"), ("access", "<i4"), ("operand", "<i4"), ("interval", "<u2"),
     ("latency", "<u2"), ("stall", "u1"), ("wait_mask", "u1"), ("write_barrier", "u1"), ("read_barrier", "u1"),
     ("kind", "u1"), ("pipe", "u1"), ("flags", "u1"), ("queue", "i1"), ("operand_cycles", "u1"), ("lead_cycles", "u1"),
+    ("address_cycles", "u1"),
 ], align=True)
 """flags: 1 active, 2 the warp's next instruction is elsewhere (a taken branch), 4 yield, 8 variable latency,
 16 a miss in L2 brings the whole line, 32 waits until the SM's writes have been performed, 64 depends on a flag: then
@@ -27,7 +28,8 @@ has arrived.
 queue: 0 for shared-memory instructions and cp.async, 1 for other global ones, -1 for what needs none. They share one
 queue; the number says which throttle it is. An instruction that is predicated off passes through it all the same.
 operand_cycles: how long its addresses and data take to the load/store unit; lead_cycles: how long until all but the
-last register are there, when a shared access can start."""
+last register are there, when a shared access can start; address_cycles: what its addresses take of the path that all
+sub-partitions share."""
 
 IMAGE_ACCESS = np.dtype([
     ("first", "<i4"), ("count", "<i4"), ("tensor", "<i4"), ("wavefronts", "<u2"), ("ideal", "<u2"),
@@ -51,6 +53,8 @@ QUEUES = {0: (Kind.shared_load, Kind.shared_store, Kind.ldmatrix, Kind.stmatrix,
               Kind.commit),
           1: (Kind.global_load, Kind.global_store, Kind.atomic)}
 STORE_PREFIX = "STG"  # operation of a store to global memory
+WHOLE_LINE_SECTORS = 15
+ROUNDING = 1e-6  # of sums
 REGISTER_BYTES = 128  # one 32-bit register of all lanes
 STORES = (Kind.shared_store, Kind.stmatrix, Kind.global_store, Kind.atomic)
 
@@ -126,6 +130,8 @@ def _ops(
     cycles = REGISTER_BYTES / spec.mio.operand_bytes_per_cycle
     registers = np.where(source["active"] > 0, _operand_registers(source, cost["kind"], role), 0)
     image["operand_cycles"] = np.ceil(registers * cycles)
+    image["address_cycles"] = np.where(source["active"] > 0, _address_registers(cost["kind"]), 0) * np.uint8(
+        REGISTER_BYTES // spec.mio.address_bytes_per_cycle)
     image["lead_cycles"] = np.ceil(np.maximum(registers - 1.0, 0.0) * cycles)
     return image
 
@@ -143,13 +149,17 @@ def _flags(program: Program, roles: list[RoleProgram], ops: list[np.ndarray]) ->
     return new_flags(program, table, [[next(parts) for _ in cta.roles] for cta in program.classes])
 
 
-def _operand_registers(source: np.ndarray, kinds: np.ndarray, role: RoleProgram) -> np.ndarray:
+def _address_registers(kinds: np.ndarray) -> np.ndarray:
     per_kind = np.zeros(len(Kind), np.uint8)
     for kind, registers in ADDRESS_REGISTERS.items():
         per_kind[kind] = registers
+    return per_kind[kinds]
+
+
+def _operand_registers(source: np.ndarray, kinds: np.ndarray, role: RoleProgram) -> np.ndarray:
     stores = np.isin(kinds, STORES) & (source["access"] != NO_ACCESS)
     widths = np.append(role.accesses.bytes_per_lane, 0)[source["access"]]
-    return per_kind[kinds] + np.where(stores, (widths + 3) // 4, 0)
+    return _address_registers(kinds) + np.where(stores, (widths + 3) // 4, 0)
 
 
 def _accesses(roles: list[RoleProgram], spec: GpuSpec) -> tuple[np.ndarray, np.ndarray, list[int]]:
@@ -173,14 +183,17 @@ def _accesses(roles: list[RoleProgram], spec: GpuSpec) -> tuple[np.ndarray, np.n
 
 
 def _tag_cycles(table: AccessTable, spec: GpuSpec) -> np.ndarray:
-    """Cycles that accesses take of the tag stage: one per line, but for copies that bypass L1."""
-    cycles = table.request_count * float(spec.l1.tag_interval_cycles)
-    for row, operation in enumerate(table.operation):
-        if operation == BYPASS_OPERATION:
-            whole, other = bypass_tag_passes(
-                table.shared_address[row], table.global_offset[row], table.lane_mask[row] & ~table.zfill_mask[row])
-            cycles[row] = whole * spec.l1.whole_line_cycles + other * spec.l1.tag_interval_cycles
-    return np.ceil(cycles)
+    """Cycles that accesses take of the tag stage, request by request; copies that bypass L1 are faster at whole lines.
+
+    A copy's requests are what one wavefront can write (`gpusim.memory.async_copy.bypass_pieces`).
+    """
+    passes = np.full(len(table.requests), float(spec.l1.tag_interval_cycles))
+    taken = np.append(0.0, np.cumsum(passes))
+    passes[table.requests["sector_mask"] == WHOLE_LINE_SECTORS] = spec.l1.whole_line_cycles
+    bypass = np.append(0.0, np.cumsum(passes))
+    first, last = table.request_first, table.request_first + table.request_count
+    bypasses = np.array([operation == BYPASS_OPERATION for operation in table.operation], bool)[:, None]
+    return np.ceil(np.where(bypasses, bypass[last] - bypass[first], taken[last] - taken[first]) - ROUNDING)
 
 
 def _write_cycles(table: AccessTable, accesses: np.ndarray, spec: GpuSpec) -> None:

@@ -11,7 +11,7 @@ from gpusim.arch import GpuSpec
 
 __all__ = ["POLICIES", "Machine", "machine_of", "machine_record"]
 
-POLICIES = ("gto", "lrr", "oldest", "youngest")
+POLICIES = ("gto", "lrr", "oldest", "youngest", "grr")
 
 
 class Machine(NamedTuple):
@@ -23,6 +23,8 @@ class Machine(NamedTuple):
     policy: int
     mio_queue_depth: int
     lsu_entries: int
+    tag_entries: int
+    buffer_entries: int
     read_release_base: int
     shared_latency_base: int
     shared_latency_per_wavefront: int
@@ -60,6 +62,8 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         policy=POLICIES.index(policy or spec.issue.policy),
         mio_queue_depth=spec.mio.queue_depth,
         lsu_entries=spec.mio.lsu_entries,
+        tag_entries=spec.l1.tag_entries,
+        buffer_entries=spec.mio.buffer_entries,
         read_release_base=spec.mio.read_release_base_cycles,
         shared_latency_base=spec.shared.latency_base_cycles,
         shared_latency_per_wavefront=spec.shared.latency_cycles_per_wavefront,

@@ -7,60 +7,47 @@ from numba import njit
 
 from gpusim.arch.instructions import Pipe
 from gpusim.engine.image import ACTIVE
-from gpusim.engine.state import HOLDS
+from gpusim.engine.state import HOLDS, NEVER
 
-__all__ = ["accept", "dispatch_time", "fill_data_stage", "free_time", "occupy_lsu", "pass_data_stage", "pass_queue",
-           "pass_tag_stage"]
+__all__ = ["dispatch_time", "free_time", "occupy_lsu", "occupy_tags", "pass_data_stage", "pass_tag_stage",
+           "read_operands"]
 
 LSU, NO_PIPE, UNIFORM = int(Pipe.lsu), int(Pipe.none), int(Pipe.uniform)
 
 
 @njit(cache=True, nogil=True)
-def free_time(part, row):
-    """First cycle in which the pipe or the queue that ``row`` needs has room."""
+def free_time(part, mach, row):
+    """First cycle in which the pipe or the queue that ``row`` needs has room; NEVER while the queue is full."""
     if row.queue >= 0:
-        return part.queue[part.queue_head]
+        return NEVER if part.queue_last - part.queue_first >= mach.mio_queue_depth else part.queue_open
     if row.flags & ACTIVE and row.pipe != NO_PIPE and row.pipe != LSU:
         return part.pipe_free[row.pipe]
     return 0
 
 
 @njit(cache=True, nogil=True)
-def enqueue(part, mach, departure):
-    """Take the queue entry that was taken longest ago, until ``departure``."""
-    part.queue[part.queue_head] = departure
-    part.queue_head = part.queue_head + 1 if part.queue_head + 1 < mach.mio_queue_depth else 0
-
-
-@njit(cache=True, nogil=True)
-def accept(sm, part, mach, row, time):
-    """The load/store unit takes an instruction out of its queue when it has an entry; returns when.
-
-    Shared-memory and global instructions wait in one queue, in order. Then it reads the registers, over a path of its
-    own per sub-partition; the dispatcher cannot read meanwhile.
-    """
-    start = max(time, max(part.operand_free, sm.lsu[sm.lsu_head]))
+def read_operands(part, mach, row, start):
+    """The LSU reads registers over a path of its own per sub-partition; the dispatcher cannot read meanwhile."""
     part.operand_free = start + row.operand_cycles
     if part.hold_last - part.hold_first >= HOLDS:
         part.hold_first += 1
     part.hold_start[part.hold_last % HOLDS] = start + mach.read_release_base
     part.hold_end[part.hold_last % HOLDS] = start + mach.read_release_base + row.operand_cycles
     part.hold_last += 1
-    enqueue(part, mach, start)
-    return start
-
-
-@njit(cache=True, nogil=True)
-def pass_queue(part, mach, time):
-    """An instruction without work for the load/store unit: it waits for those before it and is gone."""
-    enqueue(part, mach, max(time, part.operand_free))
 
 
 @njit(cache=True, nogil=True)
 def occupy_lsu(sm, mach, until):
-    """The instruction keeps its entry of the load/store unit until its last line or wavefront has passed."""
+    """The instruction keeps its entry of the load/store unit until its last wavefront has passed."""
     sm.lsu[sm.lsu_head] = until
     sm.lsu_head = sm.lsu_head + 1 if sm.lsu_head + 1 < mach.lsu_entries else 0
+
+
+@njit(cache=True, nogil=True)
+def occupy_tags(sm, mach, until):
+    """The instruction keeps its entry of the queue for the tag stage until its last line has passed."""
+    sm.tags[sm.tag_head] = until
+    sm.tag_head = sm.tag_head + 1 if sm.tag_head + 1 < mach.tag_entries else 0
 
 
 @njit(cache=True, nogil=True)
@@ -78,29 +65,10 @@ def dispatch_time(part, row, time):
 
 
 @njit(cache=True, nogil=True)
-def pass_data_stage(sm, now, arrival, cycles):
-    """Take the SM's 128-byte data stage for ``cycles`` once the access has come to it at ``arrival``, ``now`` or later.
-
-    Returns when the last wavefront has passed. Accesses of the LSU pass in the order in which it took them: one that
-    waits for its turn in the tag stage leaves a gap in front of it.
-    """
-    free = max(sm.data_stage, now)
-    if arrival > free:
-        sm.gap_start, sm.gap_end = free, arrival
-    sm.data_stage = max(free, arrival) + cycles
-    return sm.data_stage
-
-
-@njit(cache=True, nogil=True)
-def fill_data_stage(sm, now, cycles):
-    """Data from memory go into the last gap, the rest behind all accesses; returns when they are written."""
-    start = max(now, sm.gap_start)
-    inside = min(cycles, max(0, sm.gap_end - start))
-    if inside > 0:
-        sm.gap_start = start + inside
-    if inside == cycles:
-        return start + inside
-    sm.data_stage = max(sm.data_stage, now) + cycles - inside
+def pass_data_stage(sm, arrival, cycles):
+    """Take the SM's 128-byte data stage for ``cycles``: accesses of the LSU and data from memory, first come first
+    served. Returns when the last wavefront has passed."""
+    sm.data_stage = max(sm.data_stage, arrival) + cycles
     return sm.data_stage
 
 

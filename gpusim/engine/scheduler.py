@@ -8,10 +8,10 @@ from numba import njit
 
 from gpusim.arch.instructions import Kind
 from gpusim.engine.attribution import add_span, attribute_issue, record, record_spans
-from gpusim.engine.execute import NO_BOARD, execute, open_barrier
+from gpusim.engine.execute import NO_BOARD, accept, execute, open_barrier, send
 from gpusim.engine.image import ACTIVE, FLAG, TAKEN, YIELD
 from gpusim.engine.machine import POLICIES
-from gpusim.engine.resources import dispatch_time, fill_data_stage, free_time, pass_queue
+from gpusim.engine.resources import dispatch_time, free_time, pass_data_stage
 from gpusim.engine.result import EVENT_KINDS, WARP_STATES
 from gpusim.engine.scoreboards import copy_arrived, ready_time
 from gpusim.engine.state import COUNTERS, FENCE_TOKEN, NAMED_BARRIERS, NEVER
@@ -23,27 +23,27 @@ EXIT, BRANCH = int(Kind.exit), int(Kind.branch)
 DRAIN = WARP_STATES.index("drain")
 COPY_EVENT = EVENT_KINDS.index("copy")
 STAGE_CYCLES = COUNTERS.index("data_stage_cycles")
-GTO, LRR, OLDEST = (POLICIES.index(name) for name in ("gto", "lrr", "oldest"))
+GTO, LRR, OLDEST, GRR = (POLICIES.index(name) for name in ("gto", "lrr", "oldest", "grr"))
 
 
 @njit(cache=True, nogil=True)
-def candidate_time(part, warp, row):
+def candidate_time(part, mach, warp, row):
     """First cycle in which the warp could be issued if it were alone."""
     if warp.ready >= NEVER:
         return NEVER
-    return max(max(warp.ready, part.issue_free), free_time(part, row))
+    return max(max(warp.ready, part.issue_free), free_time(part, mach, row))
 
 
 @njit(cache=True, nogil=True)
 def preferred(mach, part, warps, ops, w, best):
     """Whether eligible warp ``w`` goes before eligible warp ``best``."""
     last = part.last_slot
-    if mach.policy == LRR:
-        count = len(warps)
-        return (w - last - 1) % count < (best - last - 1) % count
-    if mach.policy == GTO and (w == last or best == last):
+    if (mach.policy == GTO or mach.policy == GRR) and (w == last or best == last):
         switch = ops[warps[last].op - 1].flags & YIELD
         return (w == last) != (switch != 0)
+    if mach.policy == LRR or mach.policy == GRR:
+        count = len(warps)
+        return (w - last - 1) % count < (best - last - 1) % count
     older = warps[w].age < warps[best].age
     return older if mach.policy == GTO or mach.policy == OLDEST else not older
 
@@ -54,7 +54,7 @@ def select(part, mach, warps, ops, time):
     best = np.int64(-1)
     for i in range(part.live):
         w = part.slots[i]
-        if candidate_time(part, warps[w], ops[warps[w].op]) <= time:
+        if candidate_time(part, mach, warps[w], ops[warps[w].op]) <= time:
             warps[w].not_selected += 1
             if best < 0 or preferred(mach, part, warps, ops, w, best):
                 best = w
@@ -64,12 +64,12 @@ def select(part, mach, warps, ops, time):
 
 
 @njit(cache=True, nogil=True)
-def look_ahead(part, warps, ops):
+def look_ahead(part, mach, warps, ops):
     """Earliest cycle in which the sub-partition can issue again."""
     earliest = NEVER
     for i in range(part.live):
         warp = warps[part.slots[i]]
-        earliest = min(earliest, candidate_time(part, warp, ops[warp.op]))
+        earliest = min(earliest, candidate_time(part, mach, warp, ops[warp.op]))
     part.next_issue = earliest
 
 
@@ -123,7 +123,7 @@ def next_row(warp, row):
 
 
 @njit(cache=True, nogil=True)
-def issue(st, mach, ops, acc, bases, win, s, p, time):
+def issue(st, mach, ops, acc, win, s, p, time):
     """Issue one instruction of sub-partition ``p`` at ``time``."""
     sm, part, warps = st.sms[s], st.parts[s, p], st.warps[s]
     w = select(part, mach, warps, ops, time)
@@ -137,10 +137,10 @@ def issue(st, mach, ops, acc, bases, win, s, p, time):
         dispatched = dispatch_time(part, row, time)
         if dispatched > time:
             hold_others(part, warps, w, time, dispatched)
-        if row.flags & ACTIVE:
-            execute(st, mach, ops, acc, bases, win, s, w, row, dispatched)
-        elif row.queue >= 0:
-            pass_queue(part, mach, dispatched)
+        if row.queue >= 0:
+            send(st, acc, s, w, row, dispatched)
+        elif row.flags & ACTIVE:
+            execute(st, mach, ops, acc, win, s, w, row, dispatched)
         warp.last_issue, part.issue_free, part.last_slot = time, dispatched + 1, w
         warp.stall_end = dispatched + max(row.stall, 1)
         warp.not_selected, warp.dispatch = 0, 0
@@ -161,19 +161,37 @@ def issue(st, mach, ops, acc, bases, win, s, p, time):
                 release_barriers(sm, slot, warps, st.parts[s], ops, mach, w, time)
         if sm.record_end:
             record_spans(win, sm, w, warp, row.pc, op, since)
-    look_ahead(part, warps, ops)
+    look_ahead(part, mach, warps, ops)
 
 
 @njit(cache=True, nogil=True)
-def complete(sm, part, warp, ops, done):
+def wake(part, mach, warp, ops):
+    """Something has become known that the warp may have waited for."""
+    if warp.ready >= NEVER:
+        row = ops[warp.op]
+        warp.ready = ready_time(warp, row)
+        part.next_issue = min(part.next_issue, candidate_time(part, mach, warp, row))
+
+
+@njit(cache=True, nogil=True)
+def serve_queue(st, mach, ops, acc, bases, win, s):
+    """The load/store unit takes an instruction; its warp may go on, or others for which the queue had no room."""
+    p, w, was_full = accept(st, mach, ops, acc, bases, win, s, st.sms[s].next_accept)
+    wake(st.parts[s, p], mach, st.warps[s, w], ops)
+    if was_full:
+        look_ahead(st.parts[s, p], mach, st.warps[s], ops)
+
+
+@njit(cache=True, nogil=True)
+def complete(sm, part, mach, warp, ops, done):
     """Data from memory reach the SM: they cross the data stage, then a group or a scoreboard barrier releases.
 
     Returns when the data are there, 0 if the warp has left without waiting for them.
     """
-    passed = fill_data_stage(sm, done.time, done.data_cycles)
+    passed = pass_data_stage(sm, done.time, done.data_cycles) if done.data_cycles else done.time
     sm.counters[STAGE_CYCLES] += done.data_cycles
     if not warp.live or done.age != warp.age:
-        return 0
+        return np.int64(0)
     if done.asynchronous:
         copy_arrived(warp, done.token, passed)
     elif done.token == FENCE_TOKEN:
@@ -183,10 +201,7 @@ def complete(sm, part, warp, ops, done):
         warp.scoreboard[done.token] = max(warp.scoreboard[done.token], passed)
     if done.flag >= 0:
         warp.flag, warp.polls = done.flag, 1
-    if warp.ready >= NEVER:
-        row = ops[warp.op]
-        warp.ready = ready_time(warp, row)
-        part.next_issue = min(part.next_issue, candidate_time(part, warp, row))
+    wake(part, mach, warp, ops)
     return passed
 
 
@@ -199,21 +214,25 @@ def record_copy(win, sm, w, warp, ops, done, passed):
 @njit(cache=True, nogil=True)
 def advance_sm(st, mach, ops, acc, bases, win, s, done, first, last, end):
     """Run one SM up to cycle ``end``: answers of memory and issues in the order of time."""
-    parts = st.parts[s]
+    parts, sm = st.parts[s], st.sms[s]
     while True:
         time = min(min(parts[0].next_issue, parts[1].next_issue), min(parts[2].next_issue, parts[3].next_issue))
-        if first < last and done[first].time <= time:
+        upcoming = min(time, sm.next_accept)
+        if first < last and done[first].time <= upcoming:
             w = done[first].slot
-            passed = complete(st.sms[s], parts[w % 4], st.warps[s, w], ops, done[first])
-            if passed and st.sms[s].record_end:
-                record_copy(win, st.sms[s], w, st.warps[s, w], ops, done[first], passed)
+            passed = complete(sm, parts[w % 4], mach, st.warps[s, w], ops, done[first])
+            if passed and sm.record_end:
+                record_copy(win, sm, w, st.warps[s, w], ops, done[first], passed)
             first += 1
             continue
-        if time >= end:
+        if upcoming >= end:
             return
+        if sm.next_accept < time:
+            serve_queue(st, mach, ops, acc, bases, win, s)
+            continue
         for p in range(4):
             if parts[p].next_issue == time:
-                issue(st, mach, ops, acc, bases, win, s, p, time)
+                issue(st, mach, ops, acc, win, s, p, time)
 
 
 @njit(cache=True, nogil=True)

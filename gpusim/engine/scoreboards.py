@@ -6,13 +6,13 @@ from __future__ import annotations
 from numba import njit
 
 from gpusim.arch.instructions import Kind
-from gpusim.engine.image import BLOCKS
+from gpusim.engine.image import BLOCKS, FENCE
 from gpusim.engine.state import BOARDS, GROUPS, NEVER
 
 __all__ = ["barrier_release", "boards_release", "close_group", "copy_arrived", "groups_release", "ready_time",
            "retire_groups"]
 
-DEPBAR = int(Kind.depbar)
+DEPBAR, EXIT = int(Kind.depbar), int(Kind.exit)
 
 
 @njit(cache=True, nogil=True)
@@ -28,7 +28,7 @@ def groups_release(warp, allowed):
 def board_release(warp, board, allowed):
     """(cycle, belongs to global memory) at which a scoreboard barrier lets go."""
     if warp.pending[board] > 0:
-        return NEVER, True
+        return NEVER, warp.long_board[board] != 0
     if warp.group_board == board:
         return max(groups_release(warp, allowed), warp.scoreboard[board]), True
     return warp.scoreboard[board], warp.long_board[board] != 0
@@ -61,6 +61,8 @@ def barrier_release(warp, row):
 @njit(cache=True, nogil=True)
 def ready_time(warp, row):
     """First cycle in which the control fields let the warp issue ``row``; NEVER while memory or a barrier decides."""
+    if warp.queued > 0 and (row.kind == EXIT or row.flags & FENCE):
+        return NEVER
     long_release, short_release = boards_release(warp, row)
     released = max(max(barrier_release(warp, row), warp.membar_end), max(long_release, short_release))
     return min(NEVER, max(max(warp.stall_end, warp.branch_end), released))

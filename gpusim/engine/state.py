@@ -49,6 +49,8 @@ WARP = np.dtype([
     ("start", "<i8"),
     ("data_free", "<i8"),  # the previous shared access has left the data stage
     ("drain", "<i8"),  # the last store has left
+    ("tag_end", "<i8"),  # its last copy has passed the tag stage
+    ("queued", "<i8"),  # memory instructions that the LSU has not taken yet
     ("membar_end", "<i8"),  # end of a MEMBAR, NEVER while it waits for the memory
     ("flag", "<i8"),  # 1 + FLAG_OP that the CTA's last poll found missing, 0: it was there
     ("polls", "<i8"),  # 1: this warp polls for its CTA
@@ -75,16 +77,23 @@ SUB_PARTITION = np.dtype([
     ("hold_first", "<i8"), ("hold_last", "<i8"),  # reads of operands that hold the dispatcher, a ring
     ("hold_start", "<i8", (HOLDS,)), ("hold_end", "<i8", (HOLDS,)),
     ("pipe_free", "<i8", (len(Pipe),)),
-    ("queue_head", "<i8"),
-    ("queue", "<i8", (QUEUE_ENTRIES,)),  # departures, a ring; the head is the oldest
+    ("queue_first", "<i8"), ("queue_last", "<i8"), ("queue_open", "<i8"),  # a ring; since when it has had room
+    ("queue_time", "<i8", (QUEUE_ENTRIES,)), ("queue_op", "<i8", (QUEUE_ENTRIES,)),
+    ("queue_slot", "<i8", (QUEUE_ENTRIES,)), ("queue_work", "<i8", (QUEUE_ENTRIES,)),
+    ("queue_token", "<i8", (QUEUE_ENTRIES,)),
 ], align=True)
 CTA_SLOT = np.dtype([
     ("cta", "<i8"), ("warps", "<i8"), ("end", "<i8"), ("flag", "<i8"), ("arrived", "<i8", (NAMED_BARRIERS,)),
 ], align=True)
 SM = np.dtype([
-    ("data_stage", "<i8"), ("gap_start", "<i8"), ("gap_end", "<i8"),  # busy until, but for the last gap
+    ("data_stage", "<i8"),  # busy until
+    ("next_accept", "<i8"), ("next_part", "<i8"),  # when the LSU takes the next instruction, and from where
+    ("last_part", "<i8"),  # whose turn it was
     ("tag_stage", "<i8"), ("write_port", "<i8"), ("barrier_unit", "<i8"), ("sequence", "<i8"), ("warp_cycles", "<i8"),
+    ("address_path", "<i8"), ("front", "<i8"),
+    ("buffer_head", "<i8"), ("buffer", "<i8", (QUEUE_ENTRIES,)),  # when its entries come free, a ring
     ("lsu_head", "<i8"), ("lsu", "<i8", (QUEUE_ENTRIES,)),  # when its entries come free, a ring
+    ("tag_head", "<i8"), ("tags", "<i8", (QUEUE_ENTRIES,)),  # the same of the queue for the tag stage
     ("record_start", "<i8"), ("record_end", "<i8"),  # cycles whose events are kept; empty unless the user asked
     ("states", "<i8", (len(WARP_STATES),)), ("counters", "<f8", (len(COUNTERS),)),
     ("spans", "<i8"), ("span_state", "<i8", (SPANS,)), ("span_end", "<i8", (SPANS,)),  # states since an issue
@@ -135,6 +144,7 @@ def new_state(sms: int, warps: int, cta_slots: int) -> SmState:
     state.parts["next_issue"] = NEVER
     state.parts["last_slot"] = -1
     state.slots["cta"] = -1
+    state.sms["next_accept"] = NEVER
     return state
 
 

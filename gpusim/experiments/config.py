@@ -50,7 +50,7 @@ class RunConfig(_Section):
     l2: Literal["cold", "warm"] = Field(default="cold", description="State of the L2 when the kernel starts.")
     flush: bool = Field(default=False, description="Empty the L2 before every launch of a program, as profilers do.")
     launch_overhead: bool = Field(default=True, description="Count the cycles of launching and draining the grid.")
-    issue_policy: Literal["gto", "lrr", "oldest", "youngest"] | None = Field(
+    issue_policy: Literal["gto", "lrr", "oldest", "youngest", "grr"] | None = Field(
         default=None, description="Which ready warp issues; default: what the GPU's file says."
     )
     timeline: TimelineWindow = Field(default=TimelineWindow(), description="What is recorded for the timeline.")

@@ -11,7 +11,7 @@ from gpusim.memory.l1_tags import tag_passes
 from gpusim.memory.operations import ASYNC_OPERATIONS, LANES, ROW_BYTES, check_addresses
 from gpusim.memory.shared import SharedCost, lane_bits, phase_ways
 
-__all__ = ["BYPASS_OPERATION", "async_cost", "async_width_bytes", "bypass_pieces", "bypass_tag_passes"]
+__all__ = ["BYPASS_OPERATION", "async_cost", "async_width_bytes", "bypass_pieces"]
 
 CHUNK_BYTES = 16
 ROW_CHUNKS = ROW_BYTES // CHUNK_BYTES
@@ -183,37 +183,6 @@ def bypass_pieces(shared_addresses: np.ndarray, global_offsets: np.ndarray, lane
     offsets = np.ascontiguousarray(global_offsets, dtype=np.int64).reshape(-1, LANES)
     mask = np.ascontiguousarray(lane_mask, dtype=np.uint32).reshape(-1)
     return _pieces(shared // CHUNK_BYTES, offsets // CHUNK_BYTES, mask)
-
-
-def bypass_tag_passes(
-    shared_addresses: np.ndarray, global_offsets: np.ndarray, lane_mask: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Passes of the L1 tag stage that N 16-byte copies take: (N,) of whole lines, (N,) of all else.
-
-    Eight lanes at a time ask for their lines one by one, and a second time if a sector of theirs arrives in halves.
-    Measured on the H200 (launch.csv, rows): 8 and 16 cycles for 64-byte rows, in order and padded by 16 bytes; 17 for
-    32-byte rows; 3 and 5 for 128-byte rows.
-    """
-    shared = np.ascontiguousarray(shared_addresses, dtype=np.int64).reshape(-1, LANES)
-    offsets = np.ascontiguousarray(global_offsets, dtype=np.int64).reshape(-1, LANES)
-    mask = np.ascontiguousarray(lane_mask, dtype=np.uint32).reshape(-1)
-    return _tag_passes(shared // CHUNK_BYTES, offsets // CHUNK_BYTES, mask)
-
-
-@njit(cache=True)
-def _tag_passes(shared: np.ndarray, source: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    whole, other = np.zeros(shared.shape[0], np.int64), np.zeros(shared.shape[0], np.int64)
-    for i in range(shared.shape[0]):
-        for start in range(0, LANES, ROW_CHUNKS):
-            lanes = np.int64(mask[i]) & ((1 << start + ROW_CHUNKS) - (1 << start))
-            lines, halves = _distinct(source[i] // ROW_CHUNKS, lanes), False
-            for lane in range(start, start + ROW_CHUNKS):
-                halves |= (lanes >> lane) & 1 == 1 and _piece(shared[i], source[i], mask[i], lane) != 2
-            if lines == 1 and not halves and _distinct(source[i], lanes) == ROW_CHUNKS:
-                whole[i] += 1
-            else:
-                other[i] += lines * (2 if halves else 1)
-    return whole, other
 
 
 @njit(cache=True)

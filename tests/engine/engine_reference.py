@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import simpy
-from engine_units import Part, Server
+from engine_units import Part, Queued, Server
 from engine_warp import WarpModel
 
 from gpusim.arch import GpuSpec
@@ -25,11 +25,13 @@ __all__ = ["Reference", "simulate_reference"]
 
 Process = Generator[simpy.Event, None, None]
 SHARED = (Kind.shared_load, Kind.shared_store, Kind.ldmatrix, Kind.stmatrix, Kind.shuffle)
-GLOBAL = (Kind.global_load, Kind.global_store, Kind.async_copy, Kind.atomic)
+OTHER_GLOBAL = (Kind.global_load, Kind.global_store, Kind.atomic)
+GLOBAL = (*OTHER_GLOBAL, Kind.async_copy)
+QUEUED = (*SHARED, *GLOBAL, Kind.commit)
 STORES = (Kind.shared_store, Kind.stmatrix, Kind.global_store, Kind.atomic)
 PARTS = 4
-SELECTION = 0.5
-"""Within a cycle: first what ends in it, then what the schedulers choose."""
+SELECTION, ACCEPTANCE = 0.5, 0.75
+"""Within a cycle: first what ends in it, then what the schedulers choose, then what the load/store unit takes."""
 LIMIT_CYCLES = 200_000
 
 
@@ -61,12 +63,16 @@ class _Sm:
         self.data_stage, self.tag_stage, self.barrier_unit = Server(), Server(), Server()
         self.write_port = Server()
         self.lsu_entries = deque([0] * gpu.mio.lsu_entries, gpu.mio.lsu_entries)
+        self.tag_entries = deque([0] * gpu.l1.tag_entries, gpu.l1.tag_entries)
+        self.buffer = deque([0] * gpu.mio.buffer_entries, gpu.mio.buffer_entries)
+        self.front, self.addresses, self.turn = 0, Server(), 0
         self.seen = Reference(states=np.zeros((len(program.statics), len(WARP_STATES)), np.int64))
         self._open_memory()
         self.processes = [self.env.process(self._warp(warp)) for cta in range(program.num_ctas)
                           for warp in self._place(cta)]
         for part in self.parts:
             self.env.process(self._scheduler(part))
+        self.env.process(self._load_store_unit())
 
     def _open_memory(self) -> None:
         machine = machine_of(self.gpu)
@@ -119,31 +125,33 @@ class _Sm:
     def _throttle(self, part: Part, warp: WarpModel, now: int) -> str | None:
         if now < part.dispatch_free:
             return "dispatch_stall"
+        entry = self._entry(warp)
+        if warp.queued and (entry.kind == Kind.exit or self._image_row(warp)["flags"] & FENCE):
+            return "drain" if entry.kind == Kind.exit else "membar"
+        if entry.kind in QUEUED:
+            full = len(part.queue) >= part.queue_depth or now < part.queue_open
+            return ("lg_throttle" if entry.kind in OTHER_GLOBAL else "mio_throttle") if full else None
         resource, state = self._needs(part, warp)
         return state if resource is not None and resource.count == resource.capacity else None
 
     def _needs(self, part: Part, warp: WarpModel) -> tuple[simpy.Resource | None, str]:
-        """The pipe or queue an instruction takes, and the state of a warp that waits for it."""
+        """The pipe an instruction takes, and the state of a warp that waits for it."""
         entry = self._entry(warp)
-        if entry.kind in (*SHARED, Kind.async_copy, Kind.commit):
-            return part.queue, "mio_throttle"
-        if entry.kind in GLOBAL:
-            return part.queue, "lg_throttle"
         if not warp.row["active"]:
             return None, ""
         return (None, "") if entry.pipe in (Pipe.none, Pipe.lsu) else (part.pipes[entry.pipe], "math_pipe_throttle")
 
     def _prefer(self, part: Part, ready: list[WarpModel]) -> WarpModel:
         last, by_age = part.last, sorted(ready, key=lambda warp: warp.age)
-        if self.policy == "lrr":
-            after = last.slot if last else -1
-            return min(ready, key=lambda warp: (warp.slot - after - 1) % self.gpu.sm.max_warps)
+        after = last.slot if last else -1
+        in_turn = sorted(ready, key=lambda warp: (warp.slot - after - 1) % self.gpu.sm.max_warps)
         if self.policy == "youngest":
             return by_age[-1]
-        if self.policy == "gto" and last in ready:
-            others = [warp for warp in by_age if warp is not last]
+        order = in_turn if self.policy in ("lrr", "grr") else by_age
+        if self.policy in ("gto", "grr") and last in ready:
+            others = [warp for warp in order if warp is not last]
             return others[0] if last.yielded and others else last
-        return by_age[0]
+        return order[0]
 
     # What it does.
 
@@ -161,9 +169,9 @@ class _Sm:
             issues.append((now, int(row["pc"])))
             dispatched = self._dispatch(warp, entry.pipe, now)
             warp.stall_end, warp.yielded = dispatched + max(int(row["stall"]), 1), bool(row["yield_"])
-            if not row["active"]:
-                self._pass_queue(warp, dispatched)
-            else:
+            if entry.kind in QUEUED:
+                self._send(warp, entry, dispatched)
+            elif row["active"]:
                 self._execute(warp, entry, dispatched)
                 following = warp.role.ops[position + 1 :][:1]
                 jump, depends = self._jump(warp, entry.kind), self._image_row(warp)["flags"] & FLAG
@@ -195,16 +203,7 @@ class _Sm:
     def _execute(self, warp: WarpModel, entry: InstructionEntry, now: int) -> None:
         part, row = self.parts[warp.slot % PARTS], warp.row
         resource, _ = self._needs(part, warp)
-        if resource is not None and entry.kind in (*SHARED, *GLOBAL):
-            start, sent_but_one, sent = self._accept(part, warp, now)
-            self._hold(resource, start)
-            is_shared = entry.kind in SHARED
-            done = self._shared(warp, now, sent_but_one) if is_shared else self._global(warp, entry.kind, sent)
-            self.lsu_entries.append(done)
-        elif entry.kind == Kind.commit:
-            self._pass_queue(warp, now)
-            warp.commit(int(row["write_barrier"]), now + entry.latency_cycles)
-        elif entry.kind == Kind.barrier:
+        if entry.kind == Kind.barrier:
             self._arrive(warp, int(row["operand"]) & 15, now)
         elif self._image_row(warp)["flags"] & FENCE:
             self._fence(warp, max(now, self.tag_stage.free, self.write_port.free))
@@ -224,90 +223,132 @@ class _Sm:
 
         self.env.process(release())
 
-    def _pass_queue(self, warp: WarpModel, now: int) -> None:
-        """A memory instruction without work for the load/store unit waits for those before it, and is gone."""
-        part = self.parts[warp.slot % PARTS]
-        resource, _ = self._needs(part, warp)
-        if resource is not None:
-            self._hold(resource, max(now, part.operands.free))
+    # The load/store unit.
 
-    def _registers(self, warp: WarpModel, kind: Kind) -> int:
+    def _send(self, warp: WarpModel, entry: InstructionEntry, now: int) -> None:
+        """A memory instruction goes into its sub-partition's queue; its barriers wait for it."""
+        part, row, kind = self.parts[warp.slot % PARTS], warp.row, entry.kind
+        queued = Queued(now, warp, row, warp.position, kind, "nothing")
+        if row["active"] and kind == Kind.commit:
+            queued.work = "commit"
+            warp.commit(int(row["write_barrier"]), now + entry.latency_cycles)
+        elif row["active"] and (kind in SHARED or row["access"] >= 0):
+            queued.work = "shared" if kind in SHARED else "global"
+            warp.hold(int(row["read_barrier"]), is_long=kind in GLOBAL)
+            if kind == Kind.async_copy:
+                queued.token = warp.copy_started(int(warp.of_access("request_count") > 0))
+            elif not self._writes(row, kind):
+                warp.hold(int(row["write_barrier"]), is_long=kind in GLOBAL)
+        part.queue.append(queued)
+        warp.queued += 1
+
+    def _load_store_unit(self) -> Process:
+        """Takes one head after the other; the sub-partitions take turns."""
+        yield self.env.timeout(ACCEPTANCE)
+        while True:
+            while self._take_one(int(self.env.now)):
+                pass
+            yield self.env.timeout(1)
+
+    def _take_one(self, now: int) -> bool:
+        for p in ((self.turn + step) % PARTS for step in range(1, PARTS + 1)):
+            part = self.parts[p]
+            if part.queue and self._can_go(part, part.queue[0], now):
+                self.turn = p
+                if len(part.queue) >= part.queue_depth:
+                    part.queue_open = now + 1
+                self._accept(part, part.queue.popleft(), now)
+                return True
+        return False
+
+    def _can_go(self, part: Part, queued: Queued, now: int) -> bool:
+        if now < queued.time or now < part.operands.free:
+            return False
+        return queued.work == "nothing" or (now >= self.buffer[0] and now >= self.addresses.free)
+
+    def _pass_buffer(self, start: int, room: int) -> int:
+        """In order, when what comes next has room."""
+        self.front = max(self.front, start, room)
+        self.buffer.append(self.front)
+        return self.front
+
+    def _registers(self, warp: WarpModel, row: np.void, kind: Kind) -> int:
         """32-bit registers of a lane that go to the load/store unit: the address, and what a store stores."""
         data = 0
-        if kind in STORES and warp.row["access"] >= 0:
-            data = -(-int(warp.role.accesses.bytes_per_lane[warp.row["access"]]) // 4)
+        if kind in STORES and row["access"] >= 0:
+            data = -(-int(warp.role.accesses.bytes_per_lane[row["access"]]) // 4)
         return ADDRESS_REGISTERS[kind] + data
 
-    def _accept(self, part: Part, warp: WarpModel, now: int) -> tuple[int, int, int]:
-        """The load/store unit takes an instruction out of its queue: (start, all but one register sent, all sent)."""
-        per_register = 128 / self.gpu.mio.operand_bytes_per_cycle
-        registers = self._registers(warp, self._entry(warp).kind)
-        start, end = part.operands.serve(max(now, self.lsu_entries[0]), int(np.ceil(registers * per_register)))
-        delay = self.gpu.mio.read_release_base_cycles
-        part.reads.append((start + delay, end + delay))
-        warp.release(int(warp.row["read_barrier"]), end + delay, is_long=self._entry(warp).kind in GLOBAL)
-        return start, start + int(np.ceil((registers - 1) * per_register)), end
+    def _accept(self, part: Part, queued: Queued, now: int) -> None:
+        """The load/store unit takes an instruction out of its queue."""
+        warp, kind, row = queued.warp, queued.kind, queued.row
+        warp.queued -= 1
+        if queued.work == "commit":
+            self._pass_buffer(now, warp.tag_end)
+        if queued.work in ("nothing", "commit"):
+            return
+        per_register, delay = 128 / self.gpu.mio.operand_bytes_per_cycle, self.gpu.mio.read_release_base_cycles
+        registers = self._registers(warp, row, kind)
+        self.addresses.serve(now, ADDRESS_REGISTERS[kind] * 128 // self.gpu.mio.address_bytes_per_cycle)
+        _, end = part.operands.serve(now, int(np.ceil(registers * per_register)))
+        part.reads.append((now + delay, end + delay))
+        if queued.work == "shared":
+            self._shared(warp, row, now, now + int(np.ceil((registers - 1) * per_register)))
+        else:
+            self._global(queued, now, end)
+        warp.settle(int(row["read_barrier"]), end + delay)
 
-    def _shared(self, warp: WarpModel, now: int, sent: int) -> int:
-        """Returns when the last wavefront has passed."""
-        arrival = max(sent, self.tag_stage.free)
-        waves = warp.of_access("wavefronts") if warp.row["access"] >= 0 else 1
-        passed = self.data_stage.serve_at(now, arrival, waves)
+    def _shared(self, warp: WarpModel, row: np.void, start: int, sent: int) -> None:
+        arrival = max(sent, self._pass_buffer(start, self.lsu_entries[0]))
+        waves = warp.of_row(row, "wavefronts") if row["access"] >= 0 else 1
+        _, passed = self.data_stage.serve(arrival, waves)
+        self.lsu_entries.append(passed)
         alone = max(arrival, warp.data_free) + waves * self.gpu.shared.latency_cycles_per_wavefront
         warp.data_free = max(passed, alone)
-        warp.release(int(warp.row["write_barrier"]), warp.data_free + self.gpu.shared.latency_base_cycles)
-        return passed
+        warp.settle(int(row["write_barrier"]), warp.data_free + self.gpu.shared.latency_base_cycles)
 
-    def _global(self, warp: WarpModel, kind: Kind, arrival: int) -> int:
-        """Returns when the last line's tag has passed."""
-        lines, row = warp.of_access("request_count"), warp.row
-        leaves, done = self.tag_stage.serve(arrival, self._tag_cycles(warp))
-        if self._writes(warp, kind):
-            leaves, done = self.write_port.serve(leaves, self._write_cycles(warp))
+    def _global(self, queued: Queued, start: int, sent: int) -> None:
+        """Lines pass the tag stage one by one; then the memory system decides."""
+        warp, kind, row = queued.warp, queued.kind, queued.row
+        lines, entered = warp.of_row(row, "request_count"), self._pass_buffer(start, self.tag_entries[0])
+        leaves, done = self.tag_stage.serve(max(sent, entered), self._tag_cycles(warp, row))
+        if self._writes(row, kind):
+            leaves, done = self.write_port.serve(leaves, self._write_cycles(warp, row))
             warp.drain = done
-        if lines and (answer := self._ask(warp, kind, leaves)) is not None:
-            copy = kind == Kind.async_copy
-            token = warp.copy_started() if copy else warp.load_started(int(row["write_barrier"]))
-            data_bytes = warp.of_access("lane_mask").bit_count() * int(warp.role.accesses.bytes_per_lane[row["access"]])
+        self.tag_entries.append(done)
+        if kind == Kind.async_copy:
+            warp.tag_end = done
+        elif not self._writes(row, kind) and not lines:
+            warp.settle(int(row["write_barrier"]), 0)
+        if lines and (answer := self._ask(queued, leaves)) is not None:
+            arrived = warp.copy_arrived if kind == Kind.async_copy else warp.settle
+            token = queued.token if kind == Kind.async_copy else int(row["write_barrier"])
+            data_bytes = warp.of_row(row, "lane_mask").bit_count()
+            data_bytes *= int(warp.role.accesses.bytes_per_lane[row["access"]])
             cycles = -(-data_bytes // self.gpu.shared.bytes_per_wavefront)
-            self.env.process(self._answer(warp.copy_arrived if copy else warp.load_arrived, token, answer, cycles))
-        return done
+            self.env.process(self._answer(arrived, token, answer, cycles))
 
-    def _tag_cycles(self, warp: WarpModel) -> int:
-        """One per line; a whole line that eight lanes copy with cp.async takes less, one that comes in halves twice."""
-        row, l1 = warp.row["access"], self.gpu.l1
-        if warp.role.accesses.operation[row] != "CPA16":
-            return warp.of_access("request_count") * l1.tag_interval_cycles
-        cycles = 0.0
-        lanes = self._lanes(warp)
-        for group in (lanes[lane : lane + 8] for lane in range(0, 32, 8)):
-            pieces = [piece for piece in group if piece]
-            lines = len({source // 8 for _, source in pieces})
-            halves = any((shared ^ 1, source ^ 1) not in lanes for shared, source in pieces)
-            whole = lines == 1 and not halves and len({source for _, source in pieces}) == 8
-            cycles += l1.whole_line_cycles if whole else lines * (1 + halves) * l1.tag_interval_cycles
-        return int(np.ceil(cycles))
+    def _tag_cycles(self, warp: WarpModel, row: np.void) -> int:
+        """One per request; cp.async is faster at whole lines."""
+        table, l1, first = warp.role.accesses, self.gpu.l1, warp.of_row(row, "request_first")
+        masks = table.requests["sector_mask"][first : first + warp.of_row(row, "request_count")]
+        copies = table.operation[row["access"]] == "CPA16"
+        return int(np.ceil(sum(l1.whole_line_cycles if copies and mask == 15 else l1.tag_interval_cycles
+                               for mask in masks) - 1e-6))
 
-    def _lanes(self, warp: WarpModel) -> list[tuple[int, int] | None]:
-        """(shared, global) 16-byte chunk of each lane that copies, None for the others."""
-        table, row, w = warp.role.accesses, warp.row["access"], warp.number - warp.role.first_warp
-        mask = int(table.lane_mask[row, w]) & ~int(table.zfill_mask[row, w])
-        return [(int(table.shared_address[row, w, lane]) // 16, int(table.global_offset[row, w, lane]) // 16)
-                if mask >> lane & 1 else None for lane in range(32)]
-
-    def _write_cycles(self, warp: WarpModel) -> int:
+    def _write_cycles(self, warp: WarpModel, row: np.void) -> int:
         """A line takes a turn of the port per sector, but never less than a least time."""
-        table, row, noc = warp.role.accesses, warp.row["access"], self.gpu.noc
-        if not table.operation[row].startswith("STG"):  # atomics
-            data_bytes = warp.of_access("lane_mask").bit_count() * int(table.bytes_per_lane[row])
+        table, access, noc = warp.role.accesses, row["access"], self.gpu.noc
+        if not table.operation[access].startswith("STG"):  # atomics
+            data_bytes = warp.of_row(row, "lane_mask").bit_count() * int(table.bytes_per_lane[access])
             return -(-data_bytes // self.gpu.shared.bytes_per_wavefront)
-        first = warp.of_access("request_first")
-        lines = table.requests["sector_mask"][first : first + warp.of_access("request_count")]
+        first = warp.of_row(row, "request_first")
+        lines = table.requests["sector_mask"][first : first + warp.of_row(row, "request_count")]
         turns = [int(mask).bit_count() * 32 / noc.sm_write_bytes_per_cycle for mask in lines]
         return int(np.ceil(sum(max(turn, noc.write_request_cycles) for turn in turns)))
 
-    def _writes(self, warp: WarpModel, kind: Kind) -> bool:
-        return kind == Kind.global_store or (kind == Kind.atomic and int(warp.row["write_barrier"]) == 7)
+    def _writes(self, row: np.void, kind: Kind) -> bool:
+        return kind == Kind.global_store or (kind == Kind.atomic and int(row["write_barrier"]) == 7)
 
     def _fence(self, warp: WarpModel, time: int) -> None:
         """MEMBAR of the warps that its access names: until the memory says that all writes have been performed."""
@@ -322,16 +363,16 @@ class _Sm:
     def _serve(self, request: np.ndarray, lines: np.ndarray, done: np.ndarray) -> int:
         return int(serve(self.memory, self.machine, request, np.zeros(1, np.int64), lines, self.image.flags, done))
 
-    def _ask(self, warp: WarpModel, kind: Kind, time: int) -> np.void | None:
+    def _ask(self, queued: Queued, time: int) -> np.void | None:
         """The memory system's answer to one access; none for a store."""
-        table, row, done = warp.role.accesses, warp.row, np.zeros(1, COMPLETION)
-        request = np.zeros(1, REQUEST_RECORD)
+        warp, row, kind = queued.warp, queued.row, queued.kind
+        table, done, request = warp.role.accesses, np.zeros(1, COMPLETION), np.zeros(1, REQUEST_RECORD)
         base = self.program.cta_bases[warp.cta, table.tensor[row["access"]]] + row["global_offset"]
         request["time"], request["base"] = time, base
-        request["first"], request["count"] = warp.of_access("request_first"), warp.of_access("request_count")
-        image = self._image_row(warp)
+        request["first"], request["count"] = warp.of_row(row, "request_first"), warp.of_row(row, "request_count")
+        image = self.image.ops[self.first_op[id(warp.role)] + queued.position]
         request["cta"], request["flag"] = warp.cta, image["operand"] if image["flags"] & FLAG else -1
-        request["is_write"] = self._writes(warp, kind)
+        request["is_write"] = self._writes(row, kind)
         count = self._serve(request, table.requests, done)
         if count and done["flag"][0] >= 0:
             self.env.process(self._learn(warp, done[0]))
@@ -345,7 +386,8 @@ class _Sm:
     def _answer(self, arrived: Callable[[int, int], None], token: int, done: np.void, cycles: int) -> Process:
         """Data cross the data stage when they arrive."""
         yield self.env.timeout(done["time"] - self.env.now)
-        arrived(token, self.data_stage.join(int(done["time"]), cycles))
+        time = int(done["time"])
+        arrived(token, self.data_stage.serve(time, cycles)[1] if cycles else time)
 
     def _arrive(self, warp: WarpModel, barrier: int, now: int) -> None:
         """All live warps of a CTA have to come; the barrier unit takes them one by one."""

@@ -3,13 +3,17 @@ Leaves out what asks for them (engine_reference)."""
 
 from __future__ import annotations
 
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
 import simpy
 from engine_warp import WarpModel
 
 from gpusim.arch import GpuSpec
-from gpusim.arch.instructions import Pipe
+from gpusim.arch.instructions import Kind, Pipe
 
-__all__ = ["Part", "Server"]
+__all__ = ["Part", "Queued", "Server"]
 
 
 class Server:
@@ -17,7 +21,6 @@ class Server:
 
     def __init__(self) -> None:
         self.free = 0
-        self.gap = (0, 0)
 
     def serve(self, arrival: int, cycles: int) -> tuple[int, int]:
         """(start, end) of a piece of work that arrives at ``arrival``."""
@@ -25,22 +28,19 @@ class Server:
         self.free = start + cycles
         return start, self.free
 
-    def join(self, now: int, cycles: int) -> int:
-        """End of a piece of work that fills the last gap and joins the end of the queue with the rest."""
-        start = max(now, self.gap[0])
-        inside = min(cycles, max(0, self.gap[1] - start))
-        if inside:
-            self.gap = (start + inside, self.gap[1])
-        if inside == cycles:
-            return start + inside
-        self.free = max(self.free, now) + cycles - inside
-        return self.free
 
-    def serve_at(self, now: int, arrival: int, cycles: int) -> int:
-        """End of a piece of work that comes at ``arrival``: a gap in front of it is remembered."""
-        if arrival > max(self.free, now):
-            self.gap = (max(self.free, now), arrival)
-        return self.serve(max(arrival, now), cycles)[1]
+@dataclass
+class Queued:
+    """A memory instruction that waits for the load/store unit."""
+
+    time: int
+    warp: WarpModel
+    row: np.void
+    position: int
+    kind: Kind
+    work: str
+    """``nothing``, ``commit``, ``shared`` or ``global``."""
+    token: int = 0
 
 
 class Part:
@@ -49,7 +49,8 @@ class Part:
     def __init__(self, env: simpy.Environment, gpu: GpuSpec) -> None:
         self.warps: list[WarpModel] = []
         self.pipes = {pipe: simpy.Resource(env) for pipe in Pipe}
-        self.queue = simpy.Resource(env, gpu.mio.queue_depth)
+        self.queue: deque[Queued] = deque()
+        self.queue_depth, self.queue_open = gpu.mio.queue_depth, 0
         self.operands = Server()
         self.reads: list[tuple[int, int]] = []
         """[start, end) in which the load/store unit reads registers, and the dispatcher cannot."""

@@ -56,6 +56,10 @@ class WarpModel:
     """Whether the last barrier holds back only what uses memory."""
     yielded: bool = False
     data_free: int = 0
+    tag_end: int = 0
+    """Its last copy has passed the tag stage."""
+    queued: int = 0
+    """Memory instructions that the LSU has not taken."""
     drain: int = 0
     membar_end: int = 0
     missing: int = 0
@@ -68,7 +72,10 @@ class WarpModel:
 
     def of_access(self, name: str) -> int:
         """A number of the access that the current row names, for this warp."""
-        return int(getattr(self.role.accesses, name)[self.row["access"], self.number - self.role.first_warp])
+        return self.of_row(self.row, name)
+
+    def of_row(self, row: np.void, name: str) -> int:
+        return int(getattr(self.role.accesses, name)[row["access"], self.number - self.role.first_warp])
 
     def held_back_by(self, now: int, kind: Kind) -> str | None:
         """The first thing that keeps the warp from issuing its row, as Nsight names it."""
@@ -95,10 +102,11 @@ class WarpModel:
             state = self.boards[board]
             if board == self.group_board:
                 long_release = max(long_release, self._groups_written(allowed))
-            if state.missing or state.is_long:
-                long_release = max(long_release, NEVER if state.missing else state.release)
+            release = NEVER if state.missing else state.release
+            if state.is_long:
+                long_release = max(long_release, release)
             else:
-                short_release = max(short_release, state.release)
+                short_release = max(short_release, release)
         return long_release, short_release
 
     def _groups_written(self, allowed: int) -> int:
@@ -110,21 +118,24 @@ class WarpModel:
         """A result or a read of operands inside the SM lets go of a barrier at ``time``."""
         if board != NO_BOARD:
             state = self.boards[board]
-            state.release, state.is_long = max(state.release, time), is_long
+            state.release = max(state.release, time)
+            state.is_long = is_long if is_long or not state.missing else state.is_long
 
-    def load_started(self, board: int) -> int:
+    def hold(self, board: int, *, is_long: bool) -> None:
+        """A barrier waits for an instruction whose end is not known yet."""
         if board != NO_BOARD:
-            self.boards[board].missing += 1
-            self.boards[board].is_long = True
-        return board
+            state = self.boards[board]
+            state.is_long = is_long if is_long or not state.missing else state.is_long
+            state.missing += 1
 
-    def load_arrived(self, board: int, time: int) -> None:
+    def settle(self, board: int, time: int) -> None:
+        """It is known now."""
         if board != NO_BOARD:
             self.boards[board].missing -= 1
             self.boards[board].release = max(self.boards[board].release, time)
 
-    def copy_started(self) -> int:
-        self.groups[-1].missing += 1
+    def copy_started(self, count: int) -> int:
+        self.groups[-1].missing += count
         return len(self.groups) - 1
 
     def copy_arrived(self, group: int, time: int) -> None:

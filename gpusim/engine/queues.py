@@ -1,0 +1,75 @@
+"""Models the queues of memory instructions, one per sub-partition, and how the load/store unit chooses among their heads.
+Leaves out what it does with the one it takes (gpusim.engine.execute)."""
+
+from __future__ import annotations
+
+from numba import njit
+
+from gpusim.engine.state import NEVER, QUEUE_ENTRIES
+
+__all__ = ["COMMITS", "NOTHING", "SHARED", "TAGGED", "choose_next", "enqueue", "pass_buffer", "take_head"]
+
+NOTHING, SHARED, TAGGED, COMMITS = 0, 1, 2, 3
+"""What an instruction needs of the load/store unit: nothing (predicated off, commit), an entry for its wavefronts, an
+entry of the queue for the tag stage."""
+PARTS = 4
+
+
+@njit(cache=True, nogil=True)
+def enqueue(sm, parts, p, warp, w, work, token, time):
+    """An instruction of warp slot ``w`` comes to the queue of sub-partition ``p`` at ``time``."""
+    part = parts[p]
+    i = part.queue_last % QUEUE_ENTRIES
+    part.queue_time[i], part.queue_op[i], part.queue_slot[i] = time, warp.op, w
+    part.queue_work[i], part.queue_token[i] = work, token
+    part.queue_last += 1
+    warp.queued += 1
+    if part.queue_last == part.queue_first + 1:
+        choose_next(sm, parts, time)
+
+
+@njit(cache=True, nogil=True)
+def head_time(sm, part):
+    """When the load/store unit can take the oldest instruction of a queue.
+
+    Its registers have to go after those of the sub-partition's instructions before it; addresses share one more path.
+    """
+    if part.queue_first == part.queue_last:
+        return NEVER
+    i = part.queue_first % QUEUE_ENTRIES
+    time = max(part.queue_time[i], part.operand_free)
+    if part.queue_work[i] == NOTHING:
+        return time
+    return max(time, max(sm.buffer[sm.buffer_head], sm.address_path))
+
+
+@njit(cache=True, nogil=True)
+def choose_next(sm, parts, now):
+    """The head that can go first is next, at ``now`` or later; of several, the sub-partitions take turns."""
+    sm.next_accept = NEVER
+    for turn in range(1, PARTS + 1):
+        p = (sm.last_part + turn) % PARTS
+        time = max(now, head_time(sm, parts[p]))
+        if time < sm.next_accept:
+            sm.next_accept, sm.next_part = time, p
+
+
+@njit(cache=True, nogil=True)
+def pass_buffer(sm, mach, start, room):
+    """An instruction leaves the load/store unit's input buffer, in order, when what it needs next has ``room``."""
+    sm.front = max(max(sm.front, start), room)
+    sm.buffer[sm.buffer_head] = sm.front
+    sm.buffer_head = sm.buffer_head + 1 if sm.buffer_head + 1 < mach.buffer_entries else 0
+    return sm.front
+
+
+@njit(cache=True, nogil=True)
+def take_head(sm, part, mach, p, time):
+    """Take the oldest instruction off a queue; returns its place in the ring and whether the queue was full."""
+    i = part.queue_first % QUEUE_ENTRIES
+    was_full = part.queue_last - part.queue_first >= mach.mio_queue_depth
+    part.queue_first += 1
+    if was_full:
+        part.queue_open = time + 1
+    sm.last_part = p
+    return i, was_full
