@@ -48,10 +48,6 @@ def add_span(sm, line, state, start, end):
 
 @njit(cache=True, nogil=True)
 def throttle_state(row):
-    if row.kind == EXIT:
-        return DRAIN
-    if row.flags & FENCE:
-        return MEMBAR
     if row.queue == 0:
         return MIO
     return LG if row.queue == 1 else MATH
@@ -70,6 +66,8 @@ def attribute_issue(sm, line, warp, row, time):
         start = add_span(sm, line, MEMBAR, start, warp.membar_end)
         start = add_span(sm, line, LONG, start, long_release)
         start = add_span(sm, line, SHORT, start, short_release)
+        if row.kind == EXIT or row.flags & FENCE:
+            start = add_span(sm, line, DRAIN if row.kind == EXIT else MEMBAR, start, warp.sent)
         start = add_span(sm, line, DISPATCH, start, min(time - warp.not_selected, start + warp.dispatch))
         throttled = max(0, time - start - warp.not_selected)
         start = add_span(sm, line, throttle_state(row), start, start + throttled)

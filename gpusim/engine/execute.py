@@ -221,6 +221,7 @@ def accept(st, mach, ops, acc, bases, win, s, time):
     w, op, work = part.queue_slot[i], part.queue_op[i], part.queue_work[i]
     warp, row = st.warps[s, w], ops[op]
     warp.queued -= 1
+    warp.sent = time + 1
     if work == COMMITS:
         pass_buffer(sm, mach, time, warp.tag_end)
     elif work != NOTHING:

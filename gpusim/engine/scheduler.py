@@ -165,19 +165,20 @@ def issue(st, mach, ops, acc, win, s, p, time):
 
 
 @njit(cache=True, nogil=True)
-def wake(part, mach, warp, ops):
-    """Something has become known that the warp may have waited for."""
+def wake(part, mach, warp, ops, earliest):
+    """Something has become known that the warp may have waited for; it goes on at ``earliest`` or later."""
     if warp.ready >= NEVER:
         row = ops[warp.op]
-        warp.ready = ready_time(warp, row)
+        warp.ready = max(ready_time(warp, row), earliest)
         part.next_issue = min(part.next_issue, candidate_time(part, mach, warp, row))
 
 
 @njit(cache=True, nogil=True)
 def serve_queue(st, mach, ops, acc, bases, win, s):
     """The load/store unit takes an instruction; its warp may go on, or others for which the queue had no room."""
-    p, w, was_full = accept(st, mach, ops, acc, bases, win, s, st.sms[s].next_accept)
-    wake(st.parts[s, p], mach, st.warps[s, w], ops)
+    time = st.sms[s].next_accept
+    p, w, was_full = accept(st, mach, ops, acc, bases, win, s, time)
+    wake(st.parts[s, p], mach, st.warps[s, w], ops, time + 1)
     if was_full:
         look_ahead(st.parts[s, p], mach, st.warps[s], ops)
 
@@ -201,7 +202,7 @@ def complete(sm, part, mach, warp, ops, done):
         warp.scoreboard[done.token] = max(warp.scoreboard[done.token], passed)
     if done.flag >= 0:
         warp.flag, warp.polls = done.flag, 1
-    wake(part, mach, warp, ops)
+    wake(part, mach, warp, ops, done.time)
     return passed
 
 

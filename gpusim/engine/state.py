@@ -50,6 +50,7 @@ WARP = np.dtype([
     ("data_free", "<i8"),  # the previous shared access has left the data stage
     ("drain", "<i8"),  # the last store has left
     ("tag_end", "<i8"),  # its last copy has passed the tag stage
+    ("sent", "<i8"),  # the LSU has taken its last memory instruction
     ("queued", "<i8"),  # memory instructions that the LSU has not taken yet
     ("membar_end", "<i8"),  # end of a MEMBAR, NEVER while it waits for the memory
     ("flag", "<i8"),  # 1 + FLAG_OP that the CTA's last poll found missing, 0: it was there

@@ -123,11 +123,11 @@ class _Sm:
         self.seen.states[warp.row["pc"], WARP_STATES.index(state)] += cycles
 
     def _throttle(self, part: Part, warp: WarpModel, now: int) -> str | None:
-        if now < part.dispatch_free:
-            return "dispatch_stall"
         entry = self._entry(warp)
         if warp.queued and (entry.kind == Kind.exit or self._image_row(warp)["flags"] & FENCE):
             return "drain" if entry.kind == Kind.exit else "membar"
+        if now < part.dispatch_free:
+            return "dispatch_stall"
         if entry.kind in QUEUED:
             full = len(part.queue) >= part.queue_depth or now < part.queue_open
             return ("lg_throttle" if entry.kind in OTHER_GLOBAL else "mio_throttle") if full else None
