@@ -203,10 +203,23 @@ def test_json_on_stdout_holds_summary_mechanisms_and_rows(
         100 * (data["rows"][0]["simulated"] / 4.17 - 1))
 
 
+def test_only_takes_rows_by_mechanism_or_name(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    probes = [replace(PIPES["ffma, 1 warps, ILP 1"], what=what) for what in ("one warp", "two warps")]
+    monkeypatch.setattr("gpusim.experiments.micro.validate.all_probes", lambda: probes)
+    for pattern, rows in (("TWO", 1), ("arithmetic.*warp", 2)):
+        _, out, _ = run_cli(monkeypatch, capsys, "--micro", "--only", pattern, "--json", "-")
+        assert json.loads(out)["summary"]["rows"] == rows
+
+
 @pytest.mark.parametrize(("arguments", "sentence"), [
     (("--micro", "kernels.csv"), "--micro has its own tables and takes no FILE, got kernels.csv"),
     (("--micro", "--gate", "5"), "--micro has its own tables and takes no --gate, got 5.0"),
     ((), "validate needs a FILE of rows, --ncu or --micro"),
+    (("--micro", "--only", "no such row"), "no microbenchmark fits --only, got no such row"),
+    (("--micro", "--only", "("), "--only needs a regular expression, got ("),
+    (("kernels.csv", "--only", "L2"), "--only belongs to --micro, got L2"),
     (("--micro", "--gpu", "h20"), "no such GPU, got 'h20'"),
 ])
 def test_usage_errors_say_what_goes_with_what(
