@@ -3,6 +3,7 @@ Leaves out what the numbers mean for a result (gpusim.engine.core, gpusim.engine
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -48,6 +49,7 @@ class Machine(NamedTuple):
     dram_channels: int
     dram_read_cycles_per_byte: float
     coalescer: int
+    l1_after_data: int
 
 
 def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
@@ -85,7 +87,14 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         dram_channels=spec.dram.channels,
         dram_read_cycles_per_byte=spec.dram.channels / spec.dram.read_bytes_per_cycle,
         coalescer=int(spec.noc.request_coalescer),
+        l1_after_data=spec.l1.hit_latency_cycles - _address_cycles(spec)
+        - spec.shared.latency_cycles_per_wavefront,
     )
+
+
+def _address_cycles(spec: GpuSpec) -> int:
+    """Cycles that the addresses of a load take to the load/store unit: two registers of all lanes."""
+    return math.ceil(2 * 4 * spec.sm.threads_per_warp / spec.mio.operand_bytes_per_cycle)
 
 
 def machine_record(machine: Machine) -> np.ndarray:

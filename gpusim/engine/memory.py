@@ -299,6 +299,8 @@ def serve_lines(mem, mach, lines, request):
     """Read or write the lines of a request; returns when the last one is in the SM."""
     port, last = mem.ports[request.sm], float(request.time)
     for j in range(request.count):
+        if j < 63 and request.skip >> j & 1:
+            continue
         target = lines[request.first + j]
         line = (request.base + target.line_offset) >> LINE_BITS
         mask, time = np.int64(target.sector_mask), float(request.time + j * mach.tag_interval)
@@ -331,7 +333,7 @@ def serve(memory, machine, requests, order, lines, flag_state, done):
             row["sm"], row["slot"], row["token"] = request.sm, request.slot, request.token
             row["asynchronous"], row["op"], row["issued"] = request.asynchronous, request.op, request.time
             row["age"], row["flag"] = request.age, flag
-            row["data_cycles"] = request.data_cycles
+            row["data_cycles"], row["l1"] = request.data_cycles, request.l1
             count += 1
     return count
 

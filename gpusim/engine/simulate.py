@@ -14,6 +14,7 @@ from gpusim.arch import GpuSpec, occupancy
 from gpusim.engine.blocks import BlockScheduler, fill_order
 from gpusim.engine.host import Group, Host, request_capacity
 from gpusim.engine.image import ProgramImage, image_of
+from gpusim.engine.l1 import l1_bytes, new_l1
 from gpusim.engine.machine import POLICIES, Machine, machine_of, machine_record
 from gpusim.engine.memory import MEMORY_COUNTERS, MemoryState, new_memory, warm_lines
 from gpusim.engine.result import SimulationResult
@@ -87,7 +88,9 @@ def simulate(
     blocks_per_sm = _blocks_per_sm(program, spec)
     began = time.perf_counter()
     machine, image = machine_of(spec, policy=policy), image_of(program, spec)
-    state = new_state(machine.num_sms, machine.max_warps, blocks_per_sm)
+    l1 = new_l1(machine.num_sms, image.requests, l1_bytes(spec, program.launch, blocks_per_sm),
+                bool(image.ops["cached"].any()))
+    state = new_state(machine.num_sms, machine.max_warps, blocks_per_sm, l1)
     if record is not None:
         state.sms[record.sm]["record_start"], state.sms[record.sm]["record_end"] = record.start_cycle, record.end_cycle
     memory = _memory(program, spec, l2) if memory is None else memory
@@ -214,6 +217,8 @@ def _result(
     counters |= dict(zip(MEMORY_COUNTERS, memory.total[0]["counters"].tolist(), strict=True))
     reads = counters["l2_sectors_read"]
     counters["l2_hit_pct"] = 100.0 * counters["l2_sector_hits_read"] / reads if reads else 0.0
+    looked_up = counters["l1_sectors"]
+    counters["l1_hit_pct"] = 100.0 * counters["l1_sector_hits"] / looked_up if looked_up else 0.0
     counters["launch_overhead_cycles"] = float(
         spec.launch.start_cycles + spec.launch.end_cycles if settings["launch_overhead"] else 0)
     events = _events(host.image, np.concatenate([group.window.events[: group.window.counts[2]] for group in groups]))

@@ -20,6 +20,7 @@ TENSOR_BYTES = 1 << 18
 TENSORS = {"A": 1 << 20, "D": 1 << 22}
 """Global memory of every tiny launch: A is read, D is written."""
 FOREVER = 1 << 40
+FULL_NAMES = {"LDGSTS": "LDGSTS.E.BYPASS.128"}
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,7 @@ def _ops(body: Sequence[Row], names: list[str], statics: dict[str, Static], pref
     for position, (op, part) in enumerate(zip(ops, body, strict=True)):
         site = f"{prefix}.{part.site or position}"
         if site not in statics:
-            statics[site] = Static(part.mnemonic, part.line, "body", "tiny.py")
+            statics[site] = Static(FULL_NAMES.get(part.mnemonic, part.mnemonic), part.line, "body", "tiny.py")
         if part.jumps:
             statics.setdefault(f"{site}.skipped", Static("NOP"))
         op["pc"] = list(statics).index(site)

@@ -6,13 +6,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import simpy
-from engine_units import Part, Server
+from engine_units import Fill, L1Model, Part, Server
 from engine_warp import WarpModel
 
-from gpusim.arch import GpuSpec
+from gpusim.arch import GpuSpec, occupancy
 from gpusim.arch.instructions import InstructionEntry, Kind, Pipe
 from gpusim.engine.image import ADDRESS_REGISTERS, FENCE, FLAG, image_of
 from gpusim.engine.machine import machine_of, machine_record
@@ -60,6 +61,7 @@ class _Sm:
         self.parts = [Part(self.env, gpu) for _ in range(PARTS)]
         self.data_stage, self.tag_stage, self.barrier_unit = Server(), Server(), Server()
         self.write_port = Server()
+        self.l1 = L1Model(self._l1_bytes())
         self.lsu_entries = deque([0] * gpu.mio.lsu_entries, gpu.mio.lsu_entries)
         self.seen = Reference(states=np.zeros((len(program.statics), len(WARP_STATES)), np.int64))
         self._open_memory()
@@ -67,6 +69,15 @@ class _Sm:
                           for warp in self._place(cta)]
         for part in self.parts:
             self.env.process(self._scheduler(part))
+
+    def _l1_bytes(self) -> int:
+        """What the smallest carve-out leaves that holds the shared memory of all CTAs an SM can have."""
+        launch, sm = self.program.launch, self.gpu.sm
+        resident = occupancy(self.gpu, launch.threads_per_cta, launch.registers_per_thread, launch.shared_bytes)
+        per_cta = launch.shared_bytes + sm.shared_reserved_bytes_per_cta
+        rounded = per_cta + -per_cta % sm.shared_allocation_unit_bytes
+        carveout = min(kib for kib in sm.shared_carveouts_kib if kib * 1024 >= rounded * resident.blocks_per_sm)
+        return self.gpu.l1.capacity_bytes - carveout * 1024
 
     def _open_memory(self) -> None:
         machine = machine_of(self.gpu)
@@ -260,18 +271,57 @@ class _Sm:
 
     def _global(self, warp: WarpModel, kind: Kind, arrival: int) -> int:
         """Returns when the last line's tag has passed."""
-        lines, row = warp.of_access("request_count"), warp.row
+        lines = warp.of_access("request_count")
         leaves, done = self.tag_stage.serve(arrival, self._tag_cycles(warp))
         if self._writes(warp, kind):
             leaves, done = self.write_port.serve(leaves, self._write_cycles(warp))
             warp.drain = done
-        if lines and (answer := self._ask(warp, kind, leaves)) is not None:
-            copy = kind == Kind.async_copy
-            token = warp.copy_started() if copy else warp.load_started(int(row["write_barrier"]))
-            data_bytes = warp.of_access("lane_mask").bit_count() * int(warp.role.accesses.bytes_per_lane[row["access"]])
-            cycles = -(-data_bytes // self.gpu.shared.bytes_per_wavefront)
-            self.env.process(self._answer(warp.copy_arrived if copy else warp.load_arrived, token, answer, cycles))
+        if lines and self._image_row(warp)["cached"]:
+            self._load_cached(warp, kind, leaves, done)
+        elif lines:
+            arrived = None if self._writes(warp, kind) else self._arrival(warp, kind)
+            self._ask(warp, kind, leaves, arrived, self._data_cycles(warp))
         return done
+
+    def _data_cycles(self, warp: WarpModel) -> int:
+        width = int(warp.role.accesses.bytes_per_lane[warp.row["access"]])
+        return -(-warp.of_access("lane_mask").bit_count() * width // self.gpu.shared.bytes_per_wavefront)
+
+    def _arrival(self, warp: WarpModel, kind: Kind) -> Callable[[int], None]:
+        """Note that the warp waits for data; returns what happens when they are there."""
+        if kind == Kind.async_copy:
+            return partial(warp.copy_arrived, warp.copy_started())
+        return partial(warp.load_arrived, warp.load_started(int(warp.row["write_barrier"])))
+
+    def _load_cached(self, warp: WarpModel, kind: Kind, leaves: int, passes: int) -> None:
+        """Sectors that are in L1 cross the data stage at once; what is under way is waited for; the rest is asked for.
+
+        The data cross the stage once: with the access's own request, else with the first one it waits for.
+        """
+        table, cycles = warp.role.accesses, self._data_cycles(warp)
+        base = int(self.program.cta_bases[warp.cta, table.tensor[warp.row["access"]]] + warp.row["global_offset"])
+        first, count = warp.of_access("request_first"), warp.of_access("request_count")
+        rows = table.requests[first : first + count]
+        fill, asked, awaited = self.l1.look_up([
+            ((base + int(row["line_offset"])) // 128, int(row["sector_mask"])) for row in rows])
+        for other in awaited:
+            crossing = cycles if other is awaited[0] and not asked else 0
+            other.waiting.append(partial(self._cross, self._arrival(warp, kind), crossing))
+        if asked:
+            skip = sum(1 << number for number in range(count) if number not in asked)
+            self._ask(warp, kind, leaves, self._arrival(warp, kind), cycles, skip, fill)
+        elif not awaited:
+            self._hit(warp, self._arrival(warp, kind), leaves, passes, cycles)
+
+    def _hit(self, warp: WarpModel, arrived: Callable[[int], None], leaves: int, passes: int, cycles: int) -> None:
+        shared, address_registers = self.gpu.shared, 2
+        passed = max(self.data_stage.serve_at(int(self.env.now), leaves, cycles), passes)
+        warp.data_free = max(passed, max(leaves, warp.data_free) + cycles * shared.latency_cycles_per_wavefront)
+        addresses = int(np.ceil(address_registers * 128 / self.gpu.mio.operand_bytes_per_cycle))
+        arrived(warp.data_free + self.gpu.l1.hit_latency_cycles - addresses - shared.latency_cycles_per_wavefront)
+
+    def _cross(self, arrived: Callable[[int], None], cycles: int, time: int) -> None:
+        arrived(self.data_stage.join(time, cycles))
 
     def _tag_cycles(self, warp: WarpModel) -> int:
         """One per line; a whole line that eight lanes copy with cp.async takes less, one that comes in halves twice."""
@@ -313,39 +363,55 @@ class _Sm:
         """MEMBAR of the warps that its access names: until the memory says that all writes have been performed."""
         if warp.row["access"] >= 0 and not warp.of_access("request_count"):
             return
-        request, done = np.zeros(1, REQUEST_RECORD), np.zeros(1, COMPLETION)
+        request = np.zeros(1, REQUEST_RECORD)
         request["time"], request["token"], request["flag"] = time, FENCE_TOKEN, -1
-        self._serve(request, warp.role.accesses.requests, done)
         warp.membar_end = 1 << 60
-        self.env.process(self._answer(lambda _, passed: setattr(warp, "membar_end", passed), 0, done[0], 0))
+        self.env.process(self._travel(warp, request, lambda passed: setattr(warp, "membar_end", passed), 0, None))
 
     def _serve(self, request: np.ndarray, lines: np.ndarray, done: np.ndarray) -> int:
         return int(serve(self.memory, self.machine, request, np.zeros(1, np.int64), lines, self.image.flags, done))
 
-    def _ask(self, warp: WarpModel, kind: Kind, time: int) -> np.void | None:
-        """The memory system's answer to one access; none for a store."""
-        table, row, done = warp.role.accesses, warp.row, np.zeros(1, COMPLETION)
-        request = np.zeros(1, REQUEST_RECORD)
+    def _ask(
+        self, warp: WarpModel, kind: Kind, time: int, arrived: Callable[[int], None] | None, cycles: int,
+        skip: int = 0, fill: Fill | None = None,
+    ) -> None:
+        """Send an access to the memory system; ``skip``: lines that it does not ask for, a bit each."""
+        table, row, request = warp.role.accesses, warp.row, np.zeros(1, REQUEST_RECORD)
         base = self.program.cta_bases[warp.cta, table.tensor[row["access"]]] + row["global_offset"]
-        request["time"], request["base"] = time, base
+        request["time"], request["base"], request["skip"] = time, base, skip
         request["first"], request["count"] = warp.of_access("request_first"), warp.of_access("request_count")
         image = self._image_row(warp)
         request["cta"], request["flag"] = warp.cta, image["operand"] if image["flags"] & FLAG else -1
         request["is_write"] = self._writes(warp, kind)
-        count = self._serve(request, table.requests, done)
-        if count and done["flag"][0] >= 0:
-            self.env.process(self._learn(warp, done[0]))
-        return done[0] if count else None
+        self.env.process(self._travel(warp, request, arrived, cycles, fill))
+
+    def _travel(
+        self, warp: WarpModel, request: np.ndarray, arrived: Callable[[int], None] | None, cycles: int,
+        fill: Fill | None,
+    ) -> Process:
+        """The memory serves requests in the order in which they leave the SM."""
+        yield self.env.timeout(int(request["time"][0]) - self.env.now)
+        done = np.zeros(1, COMPLETION)
+        if self._serve(request, warp.role.accesses.requests, done) and arrived is not None:
+            if done["flag"][0] >= 0:
+                self.env.process(self._learn(warp, done[0]))
+            self.env.process(self._answer(arrived, done[0], cycles, fill))
 
     def _learn(self, warp: WarpModel, done: np.void) -> Process:
         """What a poll found."""
         yield self.env.timeout(done["time"] - self.env.now)
         warp.missing, warp.polls = int(done["flag"]), True
 
-    def _answer(self, arrived: Callable[[int, int], None], token: int, done: np.void, cycles: int) -> Process:
-        """Data cross the data stage when they arrive."""
+    def _answer(
+        self, arrived: Callable[[int], None], done: np.void, cycles: int, fill: Fill | None = None
+    ) -> Process:
+        """Data cross the data stage when they arrive; so do those of the accesses that wait for the same sectors."""
         yield self.env.timeout(done["time"] - self.env.now)
-        arrived(token, self.data_stage.join(int(done["time"]), cycles))
+        self._cross(arrived, cycles, int(done["time"]))
+        if fill is not None:
+            fill.is_there = True
+            for waiting in fill.waiting:
+                waiting(int(done["time"]))
 
     def _arrive(self, warp: WarpModel, barrier: int, now: int) -> None:
         """All live warps of a CTA have to come; the barrier unit takes them one by one."""

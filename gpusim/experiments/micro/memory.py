@@ -84,7 +84,7 @@ def _chase(row: dict[str, Any]) -> Probe:
                     passes=1 if part == "chase_cold" else 2)
     read = partial(cycles_between, pcs=kernel.clock_pcs, per=hops)
     return Probe(mechanism, row["param"] if "SM" not in mechanism else f"SM {sm}", "latency", float(row["value"]),
-                 build, read, l2="cold", recorded_sm=sm)
+                 build, read, l2="cold" if part == "chase_cold" else "warm", recorded_sm=sm)
 
 
 def _accesses_of_body(kernel: CompiledKernel) -> int:
