@@ -111,7 +111,8 @@ class L2(Section):
     fabric_latency_cycles: Cycles = Field(description="Round trip between partitions.")
     lookahead_cycles: Count = Field(description="No round trip is shorter: SMs may run this long unseen.")
     read_bytes_per_cycle: Rate = Field(description="Bytes all slices deliver per SM cycle.")
-    write_bytes_per_cycle: Rate = Field(description="Bytes all slices accept per SM cycle.")
+    write_bytes_per_cycle: Rate = Field(description="Bytes all SMs write per SM cycle, each slice as many; what "
+                                                    "another partition owns passes two slices.")
 
     @model_validator(mode="after")
     def _lookahead_is_safe(self) -> L2:

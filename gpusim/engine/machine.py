@@ -48,6 +48,7 @@ class Machine(NamedTuple):
     slice_write_cycles_per_sector: float
     dram_channels: int
     dram_read_cycles_per_byte: float
+    dram_write_cycles_per_byte: float
     coalescer: int
     l1_after_data: int
 
@@ -83,13 +84,20 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         slice_cycles_per_sector=spec.l2.sector_bytes * spec.l2.slices / spec.l2.read_bytes_per_cycle,
         sm_read_bytes_per_cycle=spec.noc.sm_read_bytes_per_cycle,
         gpc_read_bytes_per_cycle=spec.noc.gpc_read_bytes_per_cycle,
-        slice_write_cycles_per_sector=spec.l2.sector_bytes * spec.l2.slices / spec.l2.write_bytes_per_cycle,
+        slice_write_cycles_per_sector=spec.l2.sector_bytes * spec.l2.slices / spec.l2.write_bytes_per_cycle
+        / _slices_of_a_write(spec),
         dram_channels=spec.dram.channels,
         dram_read_cycles_per_byte=spec.dram.channels / spec.dram.read_bytes_per_cycle,
+        dram_write_cycles_per_byte=spec.dram.channels / spec.dram.write_bytes_per_cycle,
         coalescer=int(spec.noc.request_coalescer),
         l1_after_data=spec.l1.hit_latency_cycles - _address_cycles(spec)
         - spec.shared.latency_cycles_per_wavefront,
     )
+
+
+def _slices_of_a_write(spec: GpuSpec) -> float:
+    """Slices that a sector passes on average: two when another partition owns it."""
+    return 1 + (spec.l2.partitions - 1) / spec.l2.partitions
 
 
 def _address_cycles(spec: GpuSpec) -> int:

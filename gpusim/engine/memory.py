@@ -103,16 +103,24 @@ def bits(mask):
 
 
 @njit(cache=True, nogil=True)
-def touch(mem, mach, k, x, line):
-    """The way of slice ``k``, set ``x`` that holds the line; the least recently used one gives way when none does."""
+def touch(mem, mach, k, x, line, near=True):
+    """The way of slice ``k``, set ``x`` that holds the line; the least recently used one gives way when none does.
+
+    Not ``near``: a use by another partition, which keeps a copy of its own, so that this one is the next to give way
+    (memory.csv l2_read_cg_48MB: each partition holds its SMs' 24 MB, and no second copies).
+    """
     total = mem.total[0]
     total.clock += 1
     for y in range(mach.l2_ways):
         if mem.tags[k, x, y] == line:
             way = mem.ways[k, x, y]
-            way.used = total.clock
+            if near:
+                way.used = total.clock
             return way
-    return replace(mem, mach, k, x, line)
+    way = replace(mem, mach, k, x, line)
+    if not near:
+        way.used = 0
+    return way
 
 
 @njit(cache=True, nogil=True)
@@ -126,7 +134,7 @@ def replace(mem, mach, k, x, line):
     if way.dirty:
         written = 32.0 * bits(way.dirty)
         total.counters[DRAM_WRITTEN] += written
-        mem.channel_free[k * mach.dram_channels // mach.slices] += written * mach.dram_read_cycles_per_byte
+        mem.channel_free[k * mach.dram_channels // mach.slices] += written * mach.dram_write_cycles_per_byte
     mem.tags[k, x, y] = line
     way.valid, way.dirty, way.ready, way.used = 0, 0, 0.0, total.clock
     return way
@@ -178,9 +186,9 @@ def missing_sectors(total, way, mask):
 
 
 @njit(cache=True, nogil=True)
-def read_home(mem, mach, k, x, h, line, mask, fill, now, arrival):
+def read_home(mem, mach, k, x, h, line, mask, fill, now, arrival, near):
     """Read sectors at the slice that owns the line, reached at ``arrival``; returns when they leave it."""
-    way = touch(mem, mach, k, x, line)
+    way = touch(mem, mach, k, x, line, near)
     missing = missing_sectors(mem.total[0], way, mask)
     taken = slice_wait(mem, mach, k, now, bits(mask))
     if missing:
@@ -195,14 +203,14 @@ def read_near(mem, mach, partition, h, line, mask, fill, now, arrival):
     """Read sectors in the SM's own partition; what it lacks and does not own comes over the fabric and stays."""
     home, k, x = owner(mach, h)
     if home == partition:
-        return read_home(mem, mach, k, x, h, line, mask, fill, now, arrival)
+        return read_home(mem, mach, k, x, h, line, mask, fill, now, arrival, True)
     near = k + (partition - home) * (mach.slices // mach.partitions)
     way = touch(mem, mach, near, x, line)
     missing = missing_sectors(mem.total[0], way, mask)
     taken = slice_wait(mem, mach, near, now, bits(mask))
     if missing:
         mem.total[0].counters[FABRIC] += bits(missing)
-        there = read_home(mem, mach, k, x, h, line, missing, fill, now, arrival + mach.fabric_latency / 2)
+        there = read_home(mem, mach, k, x, h, line, missing, fill, now, arrival + mach.fabric_latency / 2, False)
         way.ready = max(way.ready, there + mach.fabric_latency / 2)
         way.valid |= missing
     return max(arrival + taken, way.ready)
@@ -243,19 +251,23 @@ def read_line(mem, mach, port, sm, line, mask, fill, now):
 @njit(cache=True, nogil=True)
 def write_line(mem, mach, port, line, mask, now):
     """Write sectors through to the owning slice; a far owner costs a pass through both partitions. Returns when the
-    owner has them."""
+    owner has them.
+
+    Both slices work off what came before at the same time, so the longer backlog is the wait.
+    """
     home, k, x = owner(mach, mix(line))
     total, sectors = mem.total[0], bits(mask)
-    arrival = now + mach.l2_latency / 2
+    arrival, near_wait = now + mach.l2_latency / 2, 0.0
     total.counters[WRITE] += sectors
     if port.partition != home:
         near = k + (port.partition - home) * (mach.slices // mach.partitions)
         total.counters[WRITE] += sectors
-        arrival += write_wait(mem, mach, near, now, sectors) + mach.fabric_latency / 2
+        near_wait = write_wait(mem, mach, near, now, sectors)
+        arrival += mach.fabric_latency / 2
     way = touch(mem, mach, k, x, line)
     way.valid |= mask
     way.dirty |= mask
-    performed = arrival + write_wait(mem, mach, k, now, sectors)
+    performed = arrival + max(near_wait, write_wait(mem, mach, k, now, sectors))
     total.last_write, port.written = max(total.last_write, performed), max(port.written, performed)
     return performed
 
@@ -273,7 +285,7 @@ def read_owner(mem, mach, port, sm, line, mask, now):
     h = mix(line)
     home, k, x = owner(mach, h)
     length = mach.l2_latency + way_length(mach, sm, h) + (mach.fabric_latency if home != port.partition else 0)
-    there = read_home(mem, mach, k, x, h, line, mask, 0, now, now + length / 2)
+    there = read_home(mem, mach, k, x, h, line, mask, 0, now, now + length / 2, True)
     mem.total[0].counters[TO_SMS] += bits(mask)
     return there, there + length / 2
 

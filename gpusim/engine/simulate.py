@@ -19,7 +19,7 @@ from gpusim.engine.machine import POLICIES, Machine, machine_of, machine_record
 from gpusim.engine.memory import MEMORY_COUNTERS, MemoryState, new_memory, warm_lines
 from gpusim.engine.result import SimulationResult
 from gpusim.engine.sampling import extrapolate, sampled_ctas
-from gpusim.engine.sequence import simulate_in_turn
+from gpusim.engine.sequence import hit_rates, simulate_in_turn
 from gpusim.engine.state import COUNTERS, SmState, new_state, new_window
 from gpusim.errors import UserError, did_you_mean
 from gpusim.program import Program
@@ -107,7 +107,7 @@ def simulate(
     blocks.launch(start)
     last = host.run()
     drained = max(last, int(np.ceil(memory.total[0]["last_write"])))
-    cycles = _elapsed(spec, blocks, start, drained) + (spec.launch.end_cycles if launch_overhead else 0)
+    cycles = _elapsed(spec, blocks, start, drained) + spec.launch.end_cycles if launch_overhead else drained
     result = _result(program, spec, host, cycles, blocks_per_sm, time.perf_counter() - began, compiled,
                      {"fidelity": fidelity, "l2": l2, "launch_overhead": launch_overhead,
                       "policy": POLICIES[machine.policy]})
@@ -215,10 +215,7 @@ def _result(
     state, memory, blocks, groups = host.state, host.memory, host.blocks, host.groups
     counters = dict(zip(COUNTERS, state.sms["counters"].sum(axis=0).tolist(), strict=True))
     counters |= dict(zip(MEMORY_COUNTERS, memory.total[0]["counters"].tolist(), strict=True))
-    reads = counters["l2_sectors_read"]
-    counters["l2_hit_pct"] = 100.0 * counters["l2_sector_hits_read"] / reads if reads else 0.0
-    looked_up = counters["l1_sectors"]
-    counters["l1_hit_pct"] = 100.0 * counters["l1_sector_hits"] / looked_up if looked_up else 0.0
+    counters |= hit_rates(counters)
     counters["launch_overhead_cycles"] = float(
         spec.launch.start_cycles + spec.launch.end_cycles if settings["launch_overhead"] else 0)
     events = _events(host.image, np.concatenate([group.window.events[: group.window.counts[2]] for group in groups]))
