@@ -71,11 +71,11 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         barrier_per_warp=spec.barrier.cycles_per_warp,
         taken_branch=spec.issue.taken_branch_cycles,
         lookahead=spec.l2.lookahead_cycles,
-        l2_latency=spec.l2.hit_latency_cycles,
+        l2_latency=spec.l2.hit_latency_cycles - _cycles_in_the_sm(spec),
         l2_latency_spread=spec.l2.hit_latency_spread_cycles,
         slice_latency=spec.l2.slice_latency_cycles,
         fabric_latency=spec.l2.fabric_latency_cycles,
-        dram_latency=spec.dram.latency_cycles,
+        dram_latency=spec.dram.latency_cycles - _cycles_in_the_sm(spec),
         dram_latency_scatter=spec.dram.latency_scatter_cycles,
         slices=spec.l2.slices,
         partitions=spec.l2.partitions,
@@ -93,6 +93,11 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         l1_after_data=spec.l1.hit_latency_cycles - _address_cycles(spec)
         - spec.shared.latency_cycles_per_wavefront,
     )
+
+
+def _cycles_in_the_sm(spec: GpuSpec) -> int:
+    """What the SM has of a measured round trip: the way of the addresses, and of one wavefront of data."""
+    return _address_cycles(spec) + 1
 
 
 def _slices_of_a_write(spec: GpuSpec) -> float:

@@ -20,6 +20,8 @@ MEMORY_COUNTERS = ("l2_sectors_read", "l2_sectors_write", "l2_sector_hits_read",
 READ, WRITE, HIT, FABRIC, DRAM_READ, DRAM_WRITTEN, TO_SMS, COALESCED = range(len(MEMORY_COUNTERS))
 LINE_BITS = 7
 EMPTY = -1
+NEAR = 1 << 60
+"""A line that SMs of the partition use counts as used later than any that only other partitions do."""
 SCATTER_SIGMA = 0x10000 / 3**0.5
 """Standard deviation of the sum of four numbers that are even over 16 bits."""
 COALESCER_ENTRIES = 4096
@@ -90,11 +92,16 @@ def pick(h, start, count):
 
 
 @njit(cache=True, nogil=True)
-def owner(mach, h):
-    """(partition, slice, set) that own a line with hash ``h``."""
-    per = mach.slices // mach.partitions
-    home = pick(h, 40, mach.partitions)
-    return home, home * per + pick(h, 0, per), pick(h, 20, mach.l2_sets)
+def owner(mach, line):
+    """(partition, slice, set) that own a line.
+
+    Consecutive lines go once round all slices before they come to the next set, from a hashed start each time: what is
+    contiguous fills slices and sets evenly, whatever its size, and a pitch falls on all of them.
+    """
+    turn = line // mach.slices
+    k = (line + pick(mix(turn), 0, mach.slices)) % mach.slices
+    x = (turn + pick(mix(turn // mach.l2_sets), 20, mach.l2_sets)) % mach.l2_sets
+    return k * mach.partitions // mach.slices, k, x
 
 
 @njit(cache=True, nogil=True)
@@ -115,11 +122,10 @@ def touch(mem, mach, k, x, line, near=True):
         if mem.tags[k, x, y] == line:
             way = mem.ways[k, x, y]
             if near:
-                way.used = total.clock
+                way.used = total.clock + NEAR
             return way
     way = replace(mem, mach, k, x, line)
-    if not near:
-        way.used = 0
+    way.used = total.clock + (NEAR if near else 0)
     return way
 
 
@@ -136,7 +142,7 @@ def replace(mem, mach, k, x, line):
         total.counters[DRAM_WRITTEN] += written
         mem.channel_free[k * mach.dram_channels // mach.slices] += written * mach.dram_write_cycles_per_byte
     mem.tags[k, x, y] = line
-    way.valid, way.dirty, way.ready, way.used = 0, 0, 0.0, total.clock
+    way.valid, way.dirty, way.ready = 0, 0, 0.0
     return way
 
 
@@ -199,9 +205,9 @@ def read_home(mem, mach, k, x, h, line, mask, fill, now, arrival, near):
 
 
 @njit(cache=True, nogil=True)
-def read_near(mem, mach, partition, h, line, mask, fill, now, arrival):
+def read_near(mem, mach, partition, place, h, line, mask, fill, now, arrival):
     """Read sectors in the SM's own partition; what it lacks and does not own comes over the fabric and stays."""
-    home, k, x = owner(mach, h)
+    home, k, x = place
     if home == partition:
         return read_home(mem, mach, k, x, h, line, mask, fill, now, arrival, True)
     near = k + (partition - home) * (mach.slices // mach.partitions)
@@ -217,10 +223,10 @@ def read_near(mem, mach, partition, h, line, mask, fill, now, arrival):
 
 
 @njit(cache=True, nogil=True)
-def way_length(mach, sm, h):
+def way_length(mach, sm, k):
     """Cycles of the round trip that depend on where SM and slice are on the chip: spread evenly, fixed per pair."""
     spread = mach.l2_latency_spread
-    slice_number = pick(h, 0, mach.slices // mach.partitions)
+    slice_number = k % (mach.slices // mach.partitions)
     return pick(mix(slice_number + 131 * (sm >> 1)), 0, 2 * spread + 1) - spread
 
 
@@ -232,15 +238,15 @@ def read_line(mem, mach, port, sm, line, mask, fill, now):
     remembers the last request of a line); to the slice and back; through the GPC's port, once for all of them; through
     the SM's.
     """
-    h, total = mix(line), mem.total[0]
-    way = (mach.l2_latency + way_length(mach, sm, h) - mach.slice_latency) / 2
+    h, total, place = mix(line), mem.total[0], owner(mach, line)
+    way = (mach.l2_latency + way_length(mach, sm, place[1]) - mach.slice_latency) / 2
     arrival = now + way
     shared = mem.shared[port.gpc, h & (COALESCER_ENTRIES - 1)]
     if mach.coalescer and shared.line == line and shared.sectors == mask and shared.time > arrival:
         total.counters[COALESCED] += bits(mask)
     else:
         port_wait = wait(mem.gpc_free, port.gpc, now, bits(mask) * 32 / mach.gpc_read_bytes_per_cycle)
-        shared.time = port_wait + read_near(mem, mach, port.partition, h, line, mask, fill, now,
+        shared.time = port_wait + read_near(mem, mach, port.partition, place, h, line, mask, fill, now,
                                             arrival + mach.slice_latency)
         shared.line, shared.sectors = line, mask
     total.counters[TO_SMS] += bits(mask)
@@ -255,7 +261,7 @@ def write_line(mem, mach, port, line, mask, now):
 
     Both slices work off what came before at the same time, so the longer backlog is the wait.
     """
-    home, k, x = owner(mach, mix(line))
+    home, k, x = owner(mach, line)
     total, sectors = mem.total[0], bits(mask)
     arrival, near_wait = now + mach.l2_latency / 2, 0.0
     total.counters[WRITE] += sectors
@@ -283,8 +289,8 @@ def borrow_memory(memory):
 def read_owner(mem, mach, port, sm, line, mask, now):
     """Read sectors at the slice that owns the line, past all copies: (when it has them, when they are in the SM)."""
     h = mix(line)
-    home, k, x = owner(mach, h)
-    length = mach.l2_latency + way_length(mach, sm, h) + (mach.fabric_latency if home != port.partition else 0)
+    home, k, x = owner(mach, line)
+    length = mach.l2_latency + way_length(mach, sm, k) + (mach.fabric_latency if home != port.partition else 0)
     there = read_home(mem, mach, k, x, h, line, mask, 0, now, now + length / 2, True)
     mem.total[0].counters[TO_SMS] += bits(mask)
     return there, there + length / 2
@@ -355,7 +361,7 @@ def warm_lines(mem, machine, first_line, count):
     """Put lines into the slices that own them and into their copies, as after a run that read them."""
     mach = machine[0]
     for line in range(first_line, first_line + count):
-        home, k, x = owner(mach, mix(line))
+        home, k, x = owner(mach, line)
         for partition in range(mach.partitions):
             near = k + (partition - home) * (mach.slices // mach.partitions)
             touch(mem, mach, near, x, line).valid = 15
