@@ -14,7 +14,13 @@ import pandas as pd
 from gpusim.arch import GpuSpec, load_gpu
 from gpusim.engine import simulate
 from gpusim.experiments.micro.compiled import HARDWARE, CompiledKernel
-from gpusim.experiments.micro.loops import body_after_clock, looped_role, one_tensor_program, tail_pcs
+from gpusim.experiments.micro.loops import (
+    body_after_clock,
+    loop_around,
+    looped_role,
+    one_tensor_program,
+    tail_pcs,
+)
 from gpusim.experiments.micro.probe import NoProgram, Probe, cta_bytes_per_cycle, cycles_between
 from gpusim.program import Program
 from gpusim.program.access_builder import Access
@@ -139,6 +145,14 @@ def _bandwidth(row: dict[str, Any]) -> Probe:
                  "B/cycle/CTA", l2="cold" if is_cold else "warm", recorded_sm=None)
 
 
+def _repeated(kernel: CompiledKernel, moved: int, per_pass: int, per_iteration: int) -> list[int]:
+    """The loop over a CTA's bytes inside the loop that repeats it, until ``moved`` bytes have been."""
+    body = body_after_clock(kernel)
+    around, iterations = loop_around(kernel, body), per_pass // per_iteration
+    once = [*range(around.start, body.start), *list(body) * iterations, *range(body.stop, around.stop)]
+    return once * (moved // per_pass)
+
+
 def _bandwidth_program(
     spec: GpuSpec, *, kernel: CompiledKernel, operation: str, ctas: int, threads: int, per_cta: int, wrap: int,
     moved: int,
@@ -150,7 +164,7 @@ def _bandwidth_program(
                     np.full(warps, FULL_MASK, np.uint32), np.zeros(warps, np.uint32))
     pass_bytes = threads * CHUNK_BYTES
     steps = np.arange(min(moved, per_cta) // pass_bytes, dtype=np.int64)
-    pcs = [*list(body_after_clock(kernel)) * (moved // (pass_bytes * ACCESSES_PER_ITERATION)), *tail_pcs(kernel)]
+    pcs = [*_repeated(kernel, moved, min(moved, per_cta), pass_bytes * ACCESSES_PER_ITERATION), *tail_pcs(kernel)]
     role = looped_role(kernel, pcs, access, steps * pass_bytes,
                        steps % ACCESSES_PER_ITERATION * pass_bytes if is_async else None)
     starts = np.arange(ctas, dtype=np.int64) * per_cta % wrap
