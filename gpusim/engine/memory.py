@@ -1,8 +1,9 @@
 """Models the way from the SMs' tag stages through the crossbar, L2 slices and DRAM channels and back, line by line.
-Leaves out L1 hits, atomics' arithmetic and DRAM banks: a channel is a queue with a latency."""
+Leaves out L1 (gpusim.engine.l1), atomics' arithmetic and DRAM banks: a channel is a queue with a latency."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -32,8 +33,10 @@ WAY = np.dtype([("ready", "<f8"), ("used", "<i8"), ("valid", "<i4"), ("dirty", "
 """State of a line of L2: when its last fill arrives, order of last use, sectors present and written."""
 SHARED_READ = np.dtype([("line", "<i8"), ("time", "<f8"), ("sectors", "<i8")], align=True)
 """A line that an SM of the GPC has asked for: which sectors, when the answer is back at the coalescer."""
-PORT = np.dtype([("read_free", "<f8"), ("written", "<f8"), ("gpc", "<i8"), ("partition", "<i8")], align=True)
-"""An SM's door to the crossbar. written: its last write is in L2."""
+PORT = np.dtype([
+    ("read_free", "<f8"), ("written", "<f8"), ("length", "<f8"), ("gpc", "<i8"), ("partition", "<i8"),
+], align=True)
+"""An SM's door to the crossbar. written: its last write is in L2; length: cycles its round trips take more."""
 TOTAL = np.dtype([("clock", "<i8"), ("last_write", "<f8"), ("counters", "<f8", (len(MEMORY_COUNTERS),))], align=True)
 
 
@@ -50,8 +53,8 @@ class MemoryState(NamedTuple):
     total: np.ndarray  # (1,) TOTAL
 
 
-def new_memory(mach: Machine, gpc: np.ndarray) -> MemoryState:
-    """A cold L2 and idle queues. gpc[s]: group of SM s."""
+def new_memory(mach: Machine, gpc: np.ndarray, gpc_latency: Sequence[int] = ()) -> MemoryState:
+    """A cold L2 and idle queues. gpc[s]: group of SM s; gpc_latency[g]: what its round trips take more, default 0."""
     gpcs = int(gpc.max()) + 1
     memory = MemoryState(
         tags=np.full((mach.slices, mach.l2_sets, mach.l2_ways), EMPTY, np.int64),
@@ -60,6 +63,7 @@ def new_memory(mach: Machine, gpc: np.ndarray) -> MemoryState:
         shared=np.zeros((gpcs, COALESCER_ENTRIES), SHARED_READ), total=np.zeros(1, TOTAL))
     memory.shared["line"] = EMPTY
     memory.ports["gpc"], memory.ports["partition"] = gpc, gpc % mach.partitions
+    memory.ports["length"] = np.append(gpc_latency, np.zeros(gpcs))[gpc]
     return memory
 
 
@@ -239,7 +243,7 @@ def read_line(mem, mach, port, sm, line, mask, fill, now):
     the SM's.
     """
     h, total, place = mix(line), mem.total[0], owner(mach, line)
-    way = (mach.l2_latency + way_length(mach, sm, place[1]) - mach.slice_latency) / 2
+    way = (mach.l2_latency + port.length + way_length(mach, sm, place[1]) - mach.slice_latency) / 2
     arrival = now + way
     shared = mem.shared[port.gpc, h & (COALESCER_ENTRIES - 1)]
     if mach.coalescer and shared.line == line and shared.sectors == mask and shared.time > arrival:
@@ -290,7 +294,8 @@ def read_owner(mem, mach, port, sm, line, mask, now):
     """Read sectors at the slice that owns the line, past all copies: (when it has them, when they are in the SM)."""
     h = mix(line)
     home, k, x = owner(mach, line)
-    length = mach.l2_latency + way_length(mach, sm, k) + (mach.fabric_latency if home != port.partition else 0)
+    length = mach.l2_latency + port.length + way_length(mach, sm, k)
+    length += mach.fabric_latency if home != port.partition else 0
     there = read_home(mem, mach, k, x, h, line, mask, 0, now, now + length / 2, True)
     mem.total[0].counters[TO_SMS] += bits(mask)
     return there, there + length / 2

@@ -175,7 +175,7 @@ def _elapsed(spec: GpuSpec, blocks: BlockScheduler, start: int, end: int) -> int
 def _memory(program: Program, spec: GpuSpec, l2: str) -> MemoryState:
     """A cold L2, or one that holds the inputs."""
     machine = machine_of(spec)
-    memory = new_memory(machine, _gpc_of(spec))
+    memory = new_memory(machine, _gpc_of(spec), spec.noc.gpc_latency_cycles)
     if l2 == "warm":
         _warm(memory, machine, program)
     return memory

@@ -186,7 +186,7 @@ def small_gpu(sms: int = 1, *settings: str) -> GpuSpec:
     """An H200 with few SMs and a small L2: what an SM does is the same, and setting up is quick."""
     runs = [[number, min(2, sms - 2 * number)] for number in range(-(-sms // 2))]
     sizes = [f"sm.count={sms}", f"noc.gpc_runs={runs}"]
-    return load_gpu("h200", [*sizes, "l2.capacity_bytes=2097152", *settings])
+    return load_gpu("h200", [*sizes, "l2.capacity_bytes=2097152", "noc.gpc_latency_cycles=[]", *settings])
 
 
 def run(tiny: Program, gpu: GpuSpec | None = None, **options: object) -> SimulationResult:

@@ -14,13 +14,7 @@ import pandas as pd
 from gpusim.arch import GpuSpec, load_gpu
 from gpusim.engine import simulate
 from gpusim.experiments.micro.compiled import HARDWARE, CompiledKernel
-from gpusim.experiments.micro.loops import (
-    body_after_clock,
-    loop_around,
-    looped_role,
-    one_tensor_program,
-    tail_pcs,
-)
+from gpusim.experiments.micro.loops import body_after_clock, loop_around, looped_role, one_tensor_program, tail_pcs
 from gpusim.experiments.micro.probe import NoProgram, Probe, cta_bytes_per_cycle, cycles_between
 from gpusim.program import Program
 from gpusim.program.access_builder import Access

@@ -1,5 +1,5 @@
 """Models published tables: ldmatrix and ld.shared on the A100, memory instructions on GA102.
-Leaves out hits of cp.async in L1, whose kind is not told; programs are written by hand, as the authors' binaries are not there."""
+Leaves out cp.async that hits L1, whose kind is not told; written by hand, as the authors' binaries are not there."""
 
 from __future__ import annotations
 
