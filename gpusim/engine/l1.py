@@ -53,10 +53,10 @@ def l1_bytes(spec: GpuSpec, launch: Launch, blocks_per_sm: int) -> int:
     return max(0, spec.l1.capacity_bytes - min(fitting, default=spec.sm.shared_bytes))
 
 
-def new_l1(sms: int, lines: np.ndarray, capacity_bytes: int, is_used: bool) -> L1State:
-    """Cold caches, of one way at least; nothing for programs that keep nothing there."""
-    sets, requests, waiting = (SETS, REQUESTS, WAITING) if is_used else (0, 0, 0)
-    ways = max(1, (capacity_bytes >> LINE_BITS) // SETS)
+def new_l1(sms: int, lines: np.ndarray, capacity_bytes: int | None) -> L1State:
+    """Cold caches, of one way at least; None: the program keeps nothing there."""
+    sets, requests, waiting = (0, 0, 0) if capacity_bytes is None else (SETS, REQUESTS, WAITING)
+    ways = max(1, ((capacity_bytes or 0) >> LINE_BITS) // SETS)
     return L1State(lines, np.full((sms, sets, ways), EMPTY, np.int64), np.zeros((sms, sets, ways), WAY),
                    np.zeros((sms, requests), np.int8), np.zeros((sms, waiting), WAITER), np.zeros(sms, CACHE))
 

@@ -88,9 +88,9 @@ def simulate(
     blocks_per_sm = _blocks_per_sm(program, spec)
     began = time.perf_counter()
     machine, image = machine_of(spec, policy=policy), image_of(program, spec)
-    l1 = new_l1(machine.num_sms, image.requests, l1_bytes(spec, program.launch, blocks_per_sm),
-                bool(image.ops["cached"].any()))
-    state = new_state(machine.num_sms, machine.max_warps, blocks_per_sm, l1)
+    capacity = l1_bytes(spec, program.launch, blocks_per_sm) if image.ops["cached"].any() else None
+    state = new_state(machine.num_sms, machine.max_warps, blocks_per_sm,
+                      new_l1(machine.num_sms, image.requests, capacity))
     if record is not None:
         state.sms[record.sm]["record_start"], state.sms[record.sm]["record_end"] = record.start_cycle, record.end_cycle
     memory = _memory(program, spec, l2) if memory is None else memory

@@ -96,7 +96,7 @@ def test_against_an_ordered_dictionary(wanted: list[tuple[int, int]], ways: int)
     """Every access answered before the next one: then a sector hits when its line has stayed since it was asked for."""
     lines = np.zeros(len(wanted), LINE)
     lines["line_offset"], lines["sector_mask"] = [128 * line for line, _ in wanted], [mask for _, mask in wanted]
-    l1 = new_l1(1, lines, ways * SETS * 128, True)
+    l1 = new_l1(1, lines, ways * SETS * 128)
     sets: list[OrderedDict[int, int]] = [OrderedDict() for _ in range(SETS)]
     for number, (line, mask) in enumerate(wanted):
         access = _one_access([(line, mask)])
