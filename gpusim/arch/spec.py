@@ -116,6 +116,7 @@ class L2(Section):
     read_bytes_per_cycle: Rate = Field(description="Bytes all slices deliver per SM cycle.")
     write_bytes_per_cycle: Rate = Field(description="Bytes all SMs write per SM cycle, each slice as many; what "
                                                     "another partition owns passes two slices.")
+    write_request_cycles: Rate = Field(description="Cycles a slice takes at least for a write, however few sectors.")
 
     @model_validator(mode="after")
     def _lookahead_is_safe(self) -> L2:

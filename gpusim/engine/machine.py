@@ -46,6 +46,7 @@ class Machine(NamedTuple):
     sm_read_bytes_per_cycle: float
     gpc_read_bytes_per_cycle: float
     slice_write_cycles_per_sector: float
+    slice_write_cycles_least: float
     dram_channels: int
     dram_read_cycles_per_byte: float
     dram_write_cycles_per_byte: float
@@ -86,6 +87,7 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         gpc_read_bytes_per_cycle=spec.noc.gpc_read_bytes_per_cycle,
         slice_write_cycles_per_sector=spec.l2.sector_bytes * spec.l2.slices / spec.l2.write_bytes_per_cycle
         / _slices_of_a_write(spec),
+        slice_write_cycles_least=spec.l2.write_request_cycles,
         dram_channels=spec.dram.channels,
         dram_read_cycles_per_byte=spec.dram.channels / spec.dram.read_bytes_per_cycle,
         dram_write_cycles_per_byte=spec.dram.channels / spec.dram.write_bytes_per_cycle,

@@ -168,7 +168,8 @@ def slice_wait(mem, mach, k, now, sectors):
 
 @njit(cache=True, nogil=True)
 def write_wait(mem, mach, k, now, sectors):
-    return wait(mem.slice_free, k, now, sectors * mach.slice_write_cycles_per_sector)
+    cycles = max(sectors * mach.slice_write_cycles_per_sector, mach.slice_write_cycles_least)
+    return wait(mem.slice_free, k, now, cycles)
 
 
 @njit(cache=True, nogil=True)
