@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from gpusim.engine import SimulationResult
 from gpusim.engine.l1 import SETS, look_up, new_l1
 from gpusim.memory.sectors import LINE
+from gpusim.program.sequence import join_programs
 
 GPU = small_gpu(1, "l2.hit_latency_spread_cycles=0")
 LINES = 4
@@ -64,7 +65,10 @@ def test_loads_behind_a_load_that_is_under_way_wait_for_it() -> None:
 
 
 def test_each_launch_starts_with_an_empty_l1() -> None:
-    assert load_twice("LDG").counters["l1_sector_hits"] == load_twice("LDG").counters["l1_sector_hits"]
+    """Two launches of a sequence: the second one's first loads miss as the first one's did."""
+    once = program(rows("LDG access=a write=0\nNOP wait=0"), {"a": LOAD})
+    counters = run(join_programs([once, once]), GPU).counters
+    assert counters["l1_sectors"] == 2 * 4 * LINES and counters["l1_sector_hits"] == 0
 
 
 @pytest.mark.parametrize(("shared_kib", "hits"), [(120, True), (227, False)])
