@@ -227,3 +227,11 @@ def test_usage_errors_say_what_goes_with_what(
 ) -> None:
     status, _, err = run_cli(monkeypatch, capsys, *arguments)
     assert status == 2 and sentence in err
+
+
+@pytest.mark.parametrize("probe", [p for p in memory_probes() if p.mechanism.startswith("bandwidth")
+                                   and " 1 CTAs" not in f" {p.what}"], ids=lambda p: f"{p.mechanism} {p.what}")
+def test_a_bandwidth_program_moves_the_bytes_that_are_divided_by_its_cycles(probe: Probe) -> None:
+    program = probe.build(load_gpu("h200"))
+    accesses = int((program.classes[0].roles[0].ops["access"] >= 0).sum())
+    assert accesses * program.launch.threads_per_cta * 16 == probe.read.keywords["cta_bytes"]

@@ -130,7 +130,9 @@ def _bandwidth(row: dict[str, Any]) -> Probe:
     ctas, threads, per_cta, wrap = int(match[1]), int(match[2]), int(match[3]) * KIB, int(match[4]) * KIB
     is_cold = row["what"].startswith("dram") and ctas * per_cta > load_gpu("h200").l2.capacity_bytes
     iteration = threads * CHUNK_BYTES * ACCESSES_PER_ITERATION
-    moved = max(iteration, min(per_cta * (1 if is_cold else 64), TOTAL_BYTES // ctas) // iteration * iteration)
+    most = min(per_cta * (1 if is_cold else 64), TOTAL_BYTES // ctas)
+    whole = per_cta if most >= per_cta else iteration
+    moved = max(iteration, most // whole * whole)
     build = partial(_bandwidth_program, kernel=CompiledKernel("memory", f"bwILi{mode}E"), operation=operation,
                     ctas=ctas, threads=threads, per_cta=per_cta, wrap=wrap, moved=moved)
     measured = float(row["value"].split(";")[1].removesuffix("B/clk/cta"))
@@ -140,7 +142,7 @@ def _bandwidth(row: dict[str, Any]) -> Probe:
 
 
 def _repeated(kernel: CompiledKernel, moved: int, per_pass: int, per_iteration: int) -> list[int]:
-    """The loop over a CTA's bytes inside the loop that repeats it, until ``moved`` bytes have been."""
+    """The loop over a CTA's bytes inside the loop that repeats it; ``moved``: a multiple of ``per_pass``."""
     body = body_after_clock(kernel)
     around, iterations = loop_around(kernel, body), per_pass // per_iteration
     once = [*range(around.start, body.start), *list(body) * iterations, *range(body.stop, around.stop)]
