@@ -91,6 +91,9 @@ class L1(Section):
 class Noc(Section):
     gpc_runs: tuple[tuple[Amount, Count], ...] = Field(
         description="(GPC, number of SMs) in the order in which CTAs fill them; a GPC may come more than once.")
+    gpc_latency_cycles: tuple[int, ...] = Field(
+        description="By how much the round trip to L2 of each GPC's SMs differs from l2.hit_latency_cycles; 0 for GPCs "
+                    "that the list leaves out.")
     gpc_read_bytes_per_cycle: Rate = Field(description="Bytes the SMs of one GPC receive together per cycle; what "
                                                        "several of them asked for in one request counts once.")
     request_coalescer: Annotated[int, Field(ge=0, le=1)] = Field(
@@ -114,7 +117,9 @@ class L2(Section):
     fabric_latency_cycles: Cycles = Field(description="Round trip between partitions.")
     lookahead_cycles: Count = Field(description="No round trip is shorter: SMs may run this long unseen.")
     read_bytes_per_cycle: Rate = Field(description="Bytes all slices deliver per SM cycle.")
-    write_bytes_per_cycle: Rate = Field(description="Bytes all slices accept per SM cycle.")
+    write_bytes_per_cycle: Rate = Field(description="Bytes all SMs write per SM cycle, each slice as many; what "
+                                                    "another partition owns passes two slices.")
+    write_request_cycles: Rate = Field(description="Cycles a slice takes at least for a write, however few sectors.")
 
     @model_validator(mode="after")
     def _lookahead_is_safe(self) -> L2:

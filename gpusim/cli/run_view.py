@@ -16,7 +16,7 @@ __all__ = ["print_summary"]
 
 _BAR_COLUMNS = 40
 _TRAFFIC = (
-    "l2_sectors_read", "l2_sectors_write", "l2_hit_pct", "l2_gbytes_per_second", "dram_bytes_read",
+    "l1_hit_pct", "l2_sectors_read", "l2_sectors_write", "l2_hit_pct", "l2_gbytes_per_second", "dram_bytes_read",
     "dram_bytes_written", "dram_gbytes_per_second",
 )
 

@@ -47,6 +47,9 @@ def validate(
     report: Annotated[Path | None, typer.Option(metavar="OUT.md", help="Write report and scatter plot.")] = None,
     gate: Annotated[float | None, typer.Option(metavar="PCT", help="Exit 1 above this mean error of cycles.")] = None,
     micro: Annotated[bool, typer.Option("--micro", help="Compare microbenchmarks instead; takes no FILE.")] = False,
+    only: Annotated[
+        str | None, typer.Option(metavar="PATTERN", help="With --micro: rows whose mechanism or name it fits (regex).")
+    ] = None,
 ) -> None:
     """Compare simulations with measured kernels, with your own profile, or with measured microbenchmarks.
 
@@ -61,7 +64,9 @@ def validate(
     gpu, fidelity = gpu or "h200", fidelity or "full"
     if micro:
         _refuse_with_micro(file, report, gate)
-        return _validate_micro(gpu, jobs, json)
+        return _validate_micro(gpu, jobs, json, only)
+    if only is not None:
+        raise UserError("--only belongs to --micro", place="validate", got=only)
     if file is None:
         raise UserError("validate needs a FILE of rows, --ncu or --micro",
                         suggestion="the schema of FILE is that of kernels.csv")
@@ -117,12 +122,13 @@ def _refuse_with_micro(file: Path | None, report: Path | None, gate: float | Non
             raise UserError(f"--micro has its own tables and takes no {name}", got=value)
 
 
-def _validate_micro(gpu: str, jobs: int, json: Path | None) -> None:
+def _validate_micro(gpu: str, jobs: int, json: Path | None, only: str | None) -> None:
     from gpusim.cli.micro_view import print_micro
-    from gpusim.experiments.micro import validate_micro
+    from gpusim.experiments.micro import chosen_probes, validate_micro
 
+    probes = chosen_probes(only)
     with progress_bar(f"microbenchmarks on {gpu}") as advance:
-        result = validate_micro(gpu, jobs, advance)
+        result = validate_micro(gpu, jobs, advance, probes)
     if not _write_json(json, result.to_json()):
         print_micro(result)
 

@@ -9,10 +9,11 @@ from numba import njit
 from gpusim.arch.instructions import Kind, Pipe
 from gpusim.engine.attribution import record
 from gpusim.engine.image import ACTIVE, FENCE, FLAG, VARIABLE, WHOLE_LINE
+from gpusim.engine.l1 import look_up
 from gpusim.engine.queues import COMMITS, NOTHING, SHARED, TAGGED, choose_next, enqueue, pass_buffer, take_head
 from gpusim.engine.resources import occupy_lsu, occupy_tags, pass_data_stage, pass_tag_stage, read_operands
 from gpusim.engine.result import EVENT_KINDS
-from gpusim.engine.scoreboards import close_group, ready_time
+from gpusim.engine.scoreboards import close_group, copy_arrived, ready_time
 from gpusim.engine.state import COUNTERS, FENCE_TOKEN, GROUPS, NEVER
 
 __all__ = ["NO_BOARD", "accept", "execute", "open_barrier", "send"]
@@ -26,9 +27,9 @@ BARRIER, ATOMIC = KINDS["barrier"], KINDS["atomic"]
 NO_PIPE, LSU = int(Pipe.none), int(Pipe.lsu)
 REQUESTS, WAVEFRONTS, IDEAL, CONFLICTS = 0, 3, 6, 9  # first of load, store, ldgsts in COUNTERS
 LOAD, STORE, LDGSTS = 0, 1, 2
-HMMA_COUNT, LDSM_COUNT, LDGSTS_COUNT, STAGE_CYCLES = (
+HMMA_COUNT, LDSM_COUNT, LDGSTS_COUNT, STAGE_CYCLES, L1_SECTORS, L1_HITS = (
     COUNTERS.index(name) for name in ("hmma_instructions", "ldsm_instructions", "ldgsts_instructions",
-                                      "data_stage_cycles"))
+                                      "data_stage_cycles", "l1_sectors", "l1_sector_hits"))
 SHARED_EVENT, MMA_EVENT = EVENT_KINDS.index("shared"), EVENT_KINDS.index("mma")
 
 
@@ -97,15 +98,16 @@ def writes(row):
 
 
 @njit(cache=True, nogil=True)
-def post(sm, warp, request, base, access, s, w, row, op, time, token):
+def post(sm, warp, request, base, access, s, w, row, op, time, token, number, skip):
     """Send a global access to the memory system; it is answered in a later window."""
     request.time, request.sm, request.slot, request.token = time, s, w, token
-    request.base = base + row.global_offset
+    request.base = base
     request.first, request.count, request.data_cycles = access.first, access.count, access.data_cycles
     request.is_write, request.asynchronous = writes(row), row.kind == ASYNC_COPY
     request.cta, request.flag = warp.cta, row.operand if row.flags & FLAG else -1
     request.sequence, request.op, request.age = sm.sequence, op, warp.age
     request.fill = ALL_SECTORS if row.flags & WHOLE_LINE else 0
+    request.l1, request.skip = number, skip
     sm.sequence += 1
 
 
@@ -187,12 +189,55 @@ def fixed_latency(sm, part, warp, mach, row, time):
 
 
 @njit(cache=True, nogil=True)
-def reach_memory(sm, warp, mach, acc, bases, win, s, w, row, op, token, start):
-    """A global access: through the load/store unit, then a request if any lane takes part."""
+def expect_answers(warp, token, is_copy, more):
+    """Note that an access gets ``more`` answers than one."""
+    if is_copy:
+        warp.group_missing[token] += more
+    elif token != NO_BOARD:
+        warp.pending[token] += more
+
+
+@njit(cache=True, nogil=True)
+def hit_l1(sm, warp, mach, access, token, is_copy, leaves):
+    """All sectors of an access are in L1: they cross the data stage as those of shared memory do."""
+    waves = np.int64(access.data_cycles)
+    passed = max(pass_data_stage(sm, leaves, waves), sm.tag_stage)
+    sm.counters[STAGE_CYCLES] += waves
+    warp.data_free = max(passed, max(leaves, warp.data_free) + mach.shared_latency_per_wavefront * waves)
+    there = warp.data_free + mach.l1_after_data
+    if is_copy:
+        copy_arrived(warp, token, there)
+    else:
+        settle_board(warp, token, there)
+
+
+@njit(cache=True, nogil=True)
+def pass_l1(st, mach, s, w, row, access, base, token, leaves):
+    """Look a load up in L1: (number of its request to L2, 0 when it needs none; lines that it need not ask for)."""
+    sm, warp, is_copy = st.sms[s], st.warps[s, w], row.kind == ASYNC_COPY
+    number, skip, answers, sectors, hits = look_up(st.l1, s, access, base, w, token, warp.age, is_copy)
+    sm.counters[L1_SECTORS] += sectors
+    sm.counters[L1_HITS] += hits
+    if answers == 0:
+        hit_l1(sm, warp, mach, access, token, is_copy, leaves)
+    else:
+        expect_answers(warp, token, is_copy, answers - 1)
+    return number, skip
+
+
+@njit(cache=True, nogil=True)
+def reach_memory(st, mach, acc, bases, win, s, w, row, op, token, start):
+    """A global access: through the load/store unit, then a request if any lane needs what L1 does not have."""
+    sm, warp = st.sms[s], st.warps[s, w]
     access = acc[row.access + warp.warp_row]
     leaves = global_access(sm, warp, mach, row, access, start)
-    if access.count > 0:
-        post(sm, warp, win.requests[win.counts[0]], bases[warp.cta, access.tensor], access, s, w, row, op, leaves, token)
+    if access.count == 0:
+        return
+    base, number, skip = bases[warp.cta, access.tensor] + row.global_offset, np.int64(0), np.int64(0)
+    if row.cached:
+        number, skip = pass_l1(st, mach, s, w, row, access, base, token, leaves)
+    if number or not row.cached:
+        post(sm, warp, win.requests[win.counts[0]], base, access, s, w, row, op, leaves, token, number, skip)
         win.counts[0] += 1
 
 
@@ -230,7 +275,7 @@ def accept(st, mach, ops, acc, bases, win, s, time):
         if work == SHARED:
             reach_shared(st, mach, acc, win, s, w, row, op, time)
         else:
-            reach_memory(sm, warp, mach, acc, bases, win, s, w, row, op, part.queue_token[i], time)
+            reach_memory(st, mach, acc, bases, win, s, w, row, op, part.queue_token[i], time)
     choose_next(sm, st.parts[s], time)
     return p, w, was_full
 
@@ -245,6 +290,7 @@ def await_writes(sm, warp, acc, win, s, w, row, time):
     request.sm, request.slot, request.token = s, w, FENCE_TOKEN
     request.count, request.data_cycles, request.is_write, request.asynchronous, request.flag = 0, 0, 0, 0, -1
     request.sequence, request.op, request.age = sm.sequence, warp.op, warp.age
+    request.l1, request.skip = 0, 0
     warp.membar_end = NEVER
     sm.sequence += 1
     win.counts[0] += 1

@@ -19,7 +19,7 @@ IMAGE_OP = np.dtype([
     ("global_offset", "<i8"), ("pc", "<i4"), ("access", "<i4"), ("operand", "<i4"), ("interval", "<u2"),
     ("latency", "<u2"), ("stall", "u1"), ("wait_mask", "u1"), ("write_barrier", "u1"), ("read_barrier", "u1"),
     ("kind", "u1"), ("pipe", "u1"), ("flags", "u1"), ("queue", "i1"), ("operand_cycles", "u1"), ("lead_cycles", "u1"),
-    ("address_cycles", "u1"),
+    ("address_cycles", "u1"), ("cached", "u1"),
 ], align=True)
 """flags: 1 active, 2 the warp's next instruction is elsewhere (a taken branch), 4 yield, 8 variable latency,
 16 a miss in L2 brings the whole line, 32 waits until the SM's writes have been performed, 64 depends on a flag: then
@@ -29,7 +29,7 @@ queue: 0 for shared-memory instructions and cp.async, 1 for other global ones, -
 queue; the number says which throttle it is. An instruction that is predicated off passes through it all the same.
 operand_cycles: how long its addresses and data take to the load/store unit; lead_cycles: how long until all but the
 last register are there, when a shared access can start; address_cycles: what its addresses take of the path that all
-sub-partitions share."""
+sub-partitions share. cached: a load that L1 keeps."""
 
 IMAGE_ACCESS = np.dtype([
     ("first", "<i4"), ("count", "<i4"), ("tensor", "<i4"), ("wavefronts", "<u2"), ("ideal", "<u2"),
@@ -46,6 +46,7 @@ FENCED = (Kind.shared_load, Kind.shared_store, Kind.ldmatrix, Kind.stmatrix, Kin
 """Measured by warp sampling: barrier stalls of a deferred BAR appear at the first LDSM after it."""
 WHOLE_LINE_HINT = "LTC128B"  # PTX: .L2::128B
 FENCE_MNEMONIC = "MEMBAR"
+PAST_L1 = ("STRONG.GPU", "STRONG.SYS", "BYPASS")  # PTX: .cg, .relaxed.gpu, .volatile, cp.async.cg
 ADDRESS_REGISTERS = {Kind.shared_load: 1, Kind.shared_store: 1, Kind.ldmatrix: 1, Kind.stmatrix: 1,
                      Kind.shuffle: 1, Kind.async_copy: 3, Kind.global_load: 2, Kind.global_store: 2, Kind.atomic: 2}
 """A shared address is one register per lane, a global one two, cp.async sends both."""
@@ -89,6 +90,7 @@ def image_of(program: Program, spec: GpuSpec) -> ProgramImage:
     accesses, requests, access_first = _accesses(roles, spec)
     ops = [_ops(role, table, hints, deferred, first, spec) for role, first in zip(roles, access_first, strict=True)]
     flags = _flags(program, roles, ops)
+    _mark_cached(program, table, ops)
     ends = np.cumsum([len(part) for part in ops]).astype(np.int64)
     return ProgramImage(
         ops=np.concatenate(ops),
@@ -147,6 +149,14 @@ def _flags(program: Program, roles: list[RoleProgram], ops: list[np.ndarray]) ->
         image["flags"][marked] |= FLAG
     parts = iter(numbers)
     return new_flags(program, table, [[next(parts) for _ in cta.roles] for cta in program.classes])
+
+
+def _mark_cached(program: Program, table: np.ndarray, ops: list[np.ndarray]) -> None:
+    """Loads and cp.async.ca; not what other SMs may have written (.cg, volatile, polls), nor cp.async.cg."""
+    passes_by = np.array([any(word in static.mnemonic for word in PAST_L1) for static in program.statics], bool)
+    keeps = np.isin(table["kind"], (Kind.global_load, Kind.async_copy)) & ~passes_by
+    for image in ops:
+        image["cached"] = keeps[image["pc"]] & (image["flags"] & FLAG == 0)
 
 
 def _address_registers(kinds: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@ Leaves out what the numbers mean for a result (gpusim.engine.core, gpusim.engine
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -47,9 +48,12 @@ class Machine(NamedTuple):
     sm_read_bytes_per_cycle: float
     gpc_read_bytes_per_cycle: float
     slice_write_cycles_per_sector: float
+    slice_write_cycles_least: float
     dram_channels: int
     dram_read_cycles_per_byte: float
+    dram_write_cycles_per_byte: float
     coalescer: int
+    l1_after_data: int
 
 
 def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
@@ -72,11 +76,11 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         barrier_per_warp=spec.barrier.cycles_per_warp,
         taken_branch=spec.issue.taken_branch_cycles,
         lookahead=spec.l2.lookahead_cycles,
-        l2_latency=spec.l2.hit_latency_cycles,
+        l2_latency=spec.l2.hit_latency_cycles - _cycles_in_the_sm(spec),
         l2_latency_spread=spec.l2.hit_latency_spread_cycles,
         slice_latency=spec.l2.slice_latency_cycles,
         fabric_latency=spec.l2.fabric_latency_cycles,
-        dram_latency=spec.dram.latency_cycles,
+        dram_latency=spec.dram.latency_cycles - _cycles_in_the_sm(spec),
         dram_latency_scatter=spec.dram.latency_scatter_cycles,
         slices=spec.l2.slices,
         partitions=spec.l2.partitions,
@@ -85,11 +89,31 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         slice_cycles_per_sector=spec.l2.sector_bytes * spec.l2.slices / spec.l2.read_bytes_per_cycle,
         sm_read_bytes_per_cycle=spec.noc.sm_read_bytes_per_cycle,
         gpc_read_bytes_per_cycle=spec.noc.gpc_read_bytes_per_cycle,
-        slice_write_cycles_per_sector=spec.l2.sector_bytes * spec.l2.slices / spec.l2.write_bytes_per_cycle,
+        slice_write_cycles_per_sector=spec.l2.sector_bytes * spec.l2.slices / spec.l2.write_bytes_per_cycle
+        / _slices_of_a_write(spec),
+        slice_write_cycles_least=spec.l2.write_request_cycles,
         dram_channels=spec.dram.channels,
         dram_read_cycles_per_byte=spec.dram.channels / spec.dram.read_bytes_per_cycle,
+        dram_write_cycles_per_byte=spec.dram.channels / spec.dram.write_bytes_per_cycle,
         coalescer=int(spec.noc.request_coalescer),
+        l1_after_data=spec.l1.hit_latency_cycles - _address_cycles(spec)
+        - spec.shared.latency_cycles_per_wavefront,
     )
+
+
+def _cycles_in_the_sm(spec: GpuSpec) -> int:
+    """What the SM has of a measured round trip: the way of the addresses, and of one wavefront of data."""
+    return _address_cycles(spec) + 1
+
+
+def _slices_of_a_write(spec: GpuSpec) -> float:
+    """Slices that a sector passes on average: two when another partition owns it."""
+    return 1 + (spec.l2.partitions - 1) / spec.l2.partitions
+
+
+def _address_cycles(spec: GpuSpec) -> int:
+    """Cycles that the addresses of a load take to the load/store unit: two registers of all lanes."""
+    return math.ceil(2 * 4 * spec.sm.threads_per_warp / spec.mio.operand_bytes_per_cycle)
 
 
 def machine_record(machine: Machine) -> np.ndarray:

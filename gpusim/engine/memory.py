@@ -1,8 +1,9 @@
 """Models the way from the SMs' tag stages through the crossbar, L2 slices and DRAM channels and back, line by line.
-Leaves out L1 hits, atomics' arithmetic and DRAM banks: a channel is a queue with a latency."""
+Leaves out L1 (gpusim.engine.l1), atomics' arithmetic and DRAM banks: a channel is a queue with a latency."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,8 @@ MEMORY_COUNTERS = ("l2_sectors_read", "l2_sectors_write", "l2_sector_hits_read",
 READ, WRITE, HIT, FABRIC, DRAM_READ, DRAM_WRITTEN, TO_SMS, COALESCED = range(len(MEMORY_COUNTERS))
 LINE_BITS = 7
 EMPTY = -1
+NEAR = 1 << 60
+"""A line that SMs of the partition use counts as used later than any that only other partitions do."""
 SCATTER_SIGMA = 0x10000 / 3**0.5
 """Standard deviation of the sum of four numbers that are even over 16 bits."""
 COALESCER_ENTRIES = 4096
@@ -30,8 +33,10 @@ WAY = np.dtype([("ready", "<f8"), ("used", "<i8"), ("valid", "<i4"), ("dirty", "
 """State of a line of L2: when its last fill arrives, order of last use, sectors present and written."""
 SHARED_READ = np.dtype([("line", "<i8"), ("time", "<f8"), ("sectors", "<i8")], align=True)
 """A line that an SM of the GPC has asked for: which sectors, when the answer is back at the coalescer."""
-PORT = np.dtype([("read_free", "<f8"), ("written", "<f8"), ("gpc", "<i8"), ("partition", "<i8")], align=True)
-"""An SM's door to the crossbar. written: its last write is in L2."""
+PORT = np.dtype([
+    ("read_free", "<f8"), ("written", "<f8"), ("length", "<f8"), ("gpc", "<i8"), ("partition", "<i8"),
+], align=True)
+"""An SM's door to the crossbar. written: its last write is in L2; length: cycles its round trips take more."""
 TOTAL = np.dtype([("clock", "<i8"), ("last_write", "<f8"), ("counters", "<f8", (len(MEMORY_COUNTERS),))], align=True)
 
 
@@ -48,8 +53,8 @@ class MemoryState(NamedTuple):
     total: np.ndarray  # (1,) TOTAL
 
 
-def new_memory(mach: Machine, gpc: np.ndarray) -> MemoryState:
-    """A cold L2 and idle queues. gpc[s]: group of SM s."""
+def new_memory(mach: Machine, gpc: np.ndarray, gpc_latency: Sequence[int] = ()) -> MemoryState:
+    """A cold L2 and idle queues. gpc[s]: group of SM s; gpc_latency[g]: what its round trips take more, default 0."""
     gpcs = int(gpc.max()) + 1
     memory = MemoryState(
         tags=np.full((mach.slices, mach.l2_sets, mach.l2_ways), EMPTY, np.int64),
@@ -58,6 +63,7 @@ def new_memory(mach: Machine, gpc: np.ndarray) -> MemoryState:
         shared=np.zeros((gpcs, COALESCER_ENTRIES), SHARED_READ), total=np.zeros(1, TOTAL))
     memory.shared["line"] = EMPTY
     memory.ports["gpc"], memory.ports["partition"] = gpc, gpc % mach.partitions
+    memory.ports["length"] = np.append(gpc_latency, np.zeros(gpcs))[gpc]
     return memory
 
 
@@ -90,11 +96,16 @@ def pick(h, start, count):
 
 
 @njit(cache=True, nogil=True)
-def owner(mach, h):
-    """(partition, slice, set) that own a line with hash ``h``."""
-    per = mach.slices // mach.partitions
-    home = pick(h, 40, mach.partitions)
-    return home, home * per + pick(h, 0, per), pick(h, 20, mach.l2_sets)
+def owner(mach, line):
+    """(partition, slice, set) that own a line.
+
+    Consecutive lines go once round all slices before they come to the next set, from a hashed start each time: what is
+    contiguous fills slices and sets evenly, whatever its size, and a pitch falls on all of them.
+    """
+    turn = line // mach.slices
+    k = (line + pick(mix(turn), 0, mach.slices)) % mach.slices
+    x = (turn + pick(mix(turn // mach.l2_sets), 20, mach.l2_sets)) % mach.l2_sets
+    return k * mach.partitions // mach.slices, k, x
 
 
 @njit(cache=True, nogil=True)
@@ -103,16 +114,23 @@ def bits(mask):
 
 
 @njit(cache=True, nogil=True)
-def touch(mem, mach, k, x, line):
-    """The way of slice ``k``, set ``x`` that holds the line; the least recently used one gives way when none does."""
+def touch(mem, mach, k, x, line, near=True):
+    """The way of slice ``k``, set ``x`` that holds the line; the least recently used one gives way when none does.
+
+    Not ``near``: a use by another partition, which keeps a copy of its own, so that this one is the next to give way
+    (memory.csv l2_read_cg_48MB: each partition holds its SMs' 24 MB, and no second copies).
+    """
     total = mem.total[0]
     total.clock += 1
     for y in range(mach.l2_ways):
         if mem.tags[k, x, y] == line:
             way = mem.ways[k, x, y]
-            way.used = total.clock
+            if near:
+                way.used = total.clock + NEAR
             return way
-    return replace(mem, mach, k, x, line)
+    way = replace(mem, mach, k, x, line)
+    way.used = total.clock + (NEAR if near else 0)
+    return way
 
 
 @njit(cache=True, nogil=True)
@@ -126,9 +144,9 @@ def replace(mem, mach, k, x, line):
     if way.dirty:
         written = 32.0 * bits(way.dirty)
         total.counters[DRAM_WRITTEN] += written
-        mem.channel_free[k * mach.dram_channels // mach.slices] += written * mach.dram_read_cycles_per_byte
+        mem.channel_free[k * mach.dram_channels // mach.slices] += written * mach.dram_write_cycles_per_byte
     mem.tags[k, x, y] = line
-    way.valid, way.dirty, way.ready, way.used = 0, 0, 0.0, total.clock
+    way.valid, way.dirty, way.ready = 0, 0, 0.0
     return way
 
 
@@ -150,7 +168,8 @@ def slice_wait(mem, mach, k, now, sectors):
 
 @njit(cache=True, nogil=True)
 def write_wait(mem, mach, k, now, sectors):
-    return wait(mem.slice_free, k, now, sectors * mach.slice_write_cycles_per_sector)
+    cycles = max(sectors * mach.slice_write_cycles_per_sector, mach.slice_write_cycles_least)
+    return wait(mem.slice_free, k, now, cycles)
 
 
 @njit(cache=True, nogil=True)
@@ -178,9 +197,9 @@ def missing_sectors(total, way, mask):
 
 
 @njit(cache=True, nogil=True)
-def read_home(mem, mach, k, x, h, line, mask, fill, now, arrival):
+def read_home(mem, mach, k, x, h, line, mask, fill, now, arrival, near):
     """Read sectors at the slice that owns the line, reached at ``arrival``; returns when they leave it."""
-    way = touch(mem, mach, k, x, line)
+    way = touch(mem, mach, k, x, line, near)
     missing = missing_sectors(mem.total[0], way, mask)
     taken = slice_wait(mem, mach, k, now, bits(mask))
     if missing:
@@ -191,28 +210,28 @@ def read_home(mem, mach, k, x, h, line, mask, fill, now, arrival):
 
 
 @njit(cache=True, nogil=True)
-def read_near(mem, mach, partition, h, line, mask, fill, now, arrival):
+def read_near(mem, mach, partition, place, h, line, mask, fill, now, arrival):
     """Read sectors in the SM's own partition; what it lacks and does not own comes over the fabric and stays."""
-    home, k, x = owner(mach, h)
+    home, k, x = place
     if home == partition:
-        return read_home(mem, mach, k, x, h, line, mask, fill, now, arrival)
+        return read_home(mem, mach, k, x, h, line, mask, fill, now, arrival, True)
     near = k + (partition - home) * (mach.slices // mach.partitions)
     way = touch(mem, mach, near, x, line)
     missing = missing_sectors(mem.total[0], way, mask)
     taken = slice_wait(mem, mach, near, now, bits(mask))
     if missing:
         mem.total[0].counters[FABRIC] += bits(missing)
-        there = read_home(mem, mach, k, x, h, line, missing, fill, now, arrival + mach.fabric_latency / 2)
+        there = read_home(mem, mach, k, x, h, line, missing, fill, now, arrival + mach.fabric_latency / 2, False)
         way.ready = max(way.ready, there + mach.fabric_latency / 2)
         way.valid |= missing
     return max(arrival + taken, way.ready)
 
 
 @njit(cache=True, nogil=True)
-def way_length(mach, sm, h):
+def way_length(mach, sm, k):
     """Cycles of the round trip that depend on where SM and slice are on the chip: spread evenly, fixed per pair."""
     spread = mach.l2_latency_spread
-    slice_number = pick(h, 0, mach.slices // mach.partitions)
+    slice_number = k % (mach.slices // mach.partitions)
     return pick(mix(slice_number + 131 * (sm >> 1)), 0, 2 * spread + 1) - spread
 
 
@@ -224,15 +243,15 @@ def read_line(mem, mach, port, sm, line, mask, fill, now):
     remembers the last request of a line); to the slice and back; through the GPC's port, once for all of them; through
     the SM's.
     """
-    h, total = mix(line), mem.total[0]
-    way = (mach.l2_latency + way_length(mach, sm, h) - mach.slice_latency) / 2
+    h, total, place = mix(line), mem.total[0], owner(mach, line)
+    way = (mach.l2_latency + port.length + way_length(mach, sm, place[1]) - mach.slice_latency) / 2
     arrival = now + way
     shared = mem.shared[port.gpc, h & (COALESCER_ENTRIES - 1)]
     if mach.coalescer and shared.line == line and shared.sectors == mask and shared.time > arrival:
         total.counters[COALESCED] += bits(mask)
     else:
         port_wait = wait(mem.gpc_free, port.gpc, now, bits(mask) * 32 / mach.gpc_read_bytes_per_cycle)
-        shared.time = port_wait + read_near(mem, mach, port.partition, h, line, mask, fill, now,
+        shared.time = port_wait + read_near(mem, mach, port.partition, place, h, line, mask, fill, now,
                                             arrival + mach.slice_latency)
         shared.line, shared.sectors = line, mask
     total.counters[TO_SMS] += bits(mask)
@@ -243,19 +262,23 @@ def read_line(mem, mach, port, sm, line, mask, fill, now):
 @njit(cache=True, nogil=True)
 def write_line(mem, mach, port, line, mask, now):
     """Write sectors through to the owning slice; a far owner costs a pass through both partitions. Returns when the
-    owner has them."""
-    home, k, x = owner(mach, mix(line))
+    owner has them.
+
+    Both slices work off what came before at the same time, so the longer backlog is the wait.
+    """
+    home, k, x = owner(mach, line)
     total, sectors = mem.total[0], bits(mask)
-    arrival = now + mach.l2_latency / 2
+    arrival, near_wait = now + mach.l2_latency / 2, 0.0
     total.counters[WRITE] += sectors
     if port.partition != home:
         near = k + (port.partition - home) * (mach.slices // mach.partitions)
         total.counters[WRITE] += sectors
-        arrival += write_wait(mem, mach, near, now, sectors) + mach.fabric_latency / 2
+        near_wait = write_wait(mem, mach, near, now, sectors)
+        arrival += mach.fabric_latency / 2
     way = touch(mem, mach, k, x, line)
     way.valid |= mask
     way.dirty |= mask
-    performed = arrival + write_wait(mem, mach, k, now, sectors)
+    performed = arrival + max(near_wait, write_wait(mem, mach, k, now, sectors))
     total.last_write, port.written = max(total.last_write, performed), max(port.written, performed)
     return performed
 
@@ -271,9 +294,10 @@ def borrow_memory(memory):
 def read_owner(mem, mach, port, sm, line, mask, now):
     """Read sectors at the slice that owns the line, past all copies: (when it has them, when they are in the SM)."""
     h = mix(line)
-    home, k, x = owner(mach, h)
-    length = mach.l2_latency + way_length(mach, sm, h) + (mach.fabric_latency if home != port.partition else 0)
-    there = read_home(mem, mach, k, x, h, line, mask, 0, now, now + length / 2)
+    home, k, x = owner(mach, line)
+    length = mach.l2_latency + port.length + way_length(mach, sm, k)
+    length += mach.fabric_latency if home != port.partition else 0
+    there = read_home(mem, mach, k, x, h, line, mask, 0, now, now + length / 2, True)
     mem.total[0].counters[TO_SMS] += bits(mask)
     return there, there + length / 2
 
@@ -299,6 +323,8 @@ def serve_lines(mem, mach, lines, request):
     """Read or write the lines of a request; returns when the last one is in the SM."""
     port, last = mem.ports[request.sm], float(request.time)
     for j in range(request.count):
+        if j < 63 and request.skip >> j & 1:
+            continue
         target = lines[request.first + j]
         line = (request.base + target.line_offset) >> LINE_BITS
         mask, time = np.int64(target.sector_mask), float(request.time + j * mach.tag_interval)
@@ -331,7 +357,7 @@ def serve(memory, machine, requests, order, lines, flag_state, done):
             row["sm"], row["slot"], row["token"] = request.sm, request.slot, request.token
             row["asynchronous"], row["op"], row["issued"] = request.asynchronous, request.op, request.time
             row["age"], row["flag"] = request.age, flag
-            row["data_cycles"] = request.data_cycles
+            row["data_cycles"], row["l1"] = request.data_cycles, request.l1
             count += 1
     return count
 
@@ -341,7 +367,7 @@ def warm_lines(mem, machine, first_line, count):
     """Put lines into the slices that own them and into their copies, as after a run that read them."""
     mach = machine[0]
     for line in range(first_line, first_line + count):
-        home, k, x = owner(mach, mix(line))
+        home, k, x = owner(mach, line)
         for partition in range(mach.partitions):
             near = k + (partition - home) * (mach.slices // mach.partitions)
             touch(mem, mach, near, x, line).valid = 15

@@ -40,7 +40,7 @@ def extrapolate(result: SimulationResult, ctas: np.ndarray, slots: int) -> Simul
     def grown(counts: np.ndarray) -> np.ndarray:
         return np.round(counts * scale).astype(counts.dtype)
 
-    rates = ("l2_hit_pct", "launch_overhead_cycles")
+    rates = ("l1_hit_pct", "l2_hit_pct", "launch_overhead_cycles")
     return replace(
         result, cycles=result.cycles + added, simulated_share=1 / scale,
         sm_active_cycles=result.sm_active_cycles + added * (result.sm_active_cycles > 0),

@@ -10,6 +10,7 @@ from gpusim.arch.instructions import Kind
 from gpusim.engine.attribution import add_span, attribute_issue, record, record_spans
 from gpusim.engine.execute import NO_BOARD, accept, execute, open_barrier, send
 from gpusim.engine.image import ACTIVE, FLAG, TAKEN, YIELD
+from gpusim.engine.l1 import REQUESTS
 from gpusim.engine.machine import POLICIES
 from gpusim.engine.resources import dispatch_time, free_time, pass_data_stage
 from gpusim.engine.result import EVENT_KINDS, WARP_STATES
@@ -207,6 +208,22 @@ def complete(sm, part, mach, warp, ops, done):
 
 
 @njit(cache=True, nogil=True)
+def fill_l1(st, mach, ops, s, done):
+    """A request's sectors are in L1: the accesses that wait for them get their data too."""
+    cache, waiters, kept = st.l1.caches[s], st.l1.waiters[s], 0
+    st.l1.answered[s, done.l1 % REQUESTS] = 1
+    for i in range(cache.waiting):
+        waiter = waiters[i]
+        if waiter.request == done.l1:
+            waiter.time = done.time
+            complete(st.sms[s], st.parts[s, waiter.slot % 4], mach, st.warps[s, waiter.slot], ops, waiter)
+        else:
+            waiters[kept] = waiter
+            kept += 1
+    cache.waiting = kept
+
+
+@njit(cache=True, nogil=True)
 def record_copy(win, sm, w, warp, ops, done, passed):
     """Keep a copy in flight as an event; it belongs to the op that started it."""
     record(win, sm, w, warp, COPY_EVENT, 0, ops[done.op].pc, done.op, done.issued, passed)
@@ -224,6 +241,8 @@ def advance_sm(st, mach, ops, acc, bases, win, s, done, first, last, end):
             passed = complete(sm, parts[w % 4], mach, st.warps[s, w], ops, done[first])
             if passed and sm.record_end:
                 record_copy(win, sm, w, st.warps[s, w], ops, done[first], passed)
+            if done[first].l1:
+                fill_l1(st, mach, ops, s, done[first])
             first += 1
             continue
         if upcoming >= end:

@@ -3,7 +3,7 @@ Leaves out launches that overlap (programmatic dependent launch, streams)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +12,7 @@ from gpusim.engine.memory import MemoryState, settle
 from gpusim.engine.result import SimulationResult
 from gpusim.program import Program
 
-__all__ = ["join_results", "simulate_in_turn"]
+__all__ = ["hit_rates", "join_results", "simulate_in_turn"]
 
 Simulate = Callable[[Program, MemoryState, int], SimulationResult]
 
@@ -31,12 +31,18 @@ def simulate_in_turn(program: Program, memory: MemoryState, simulate: Simulate, 
     return join_results(results)
 
 
+def hit_rates(counters: Mapping[str, float]) -> dict[str, float]:
+    """Sectors found in each cache, in percent of those looked up; 0 where nothing was."""
+    found = {"l1_hit_pct": ("l1_sector_hits", "l1_sectors"), "l2_hit_pct": ("l2_sector_hits_read", "l2_sectors_read")}
+    return {rate: 100.0 * counters[hits] / counters[all_] if counters[all_] else 0.0
+            for rate, (hits, all_) in found.items()}
+
+
 def join_results(results: Sequence[SimulationResult]) -> SimulationResult:
     """One result for launches back to back, over the statics and CTAs of join_programs."""
     starts = np.cumsum([0, *(result.cycles for result in results)]).tolist()
     counters = {name: sum(result.counters[name] for result in results) for name in results[0].counters}
-    reads = counters["l2_sectors_read"]
-    counters["l2_hit_pct"] = 100.0 * counters["l2_sector_hits_read"] / reads if reads else 0.0
+    counters |= hit_rates(counters)
     return replace(
         results[0],
         cycles=starts[-1],

@@ -14,11 +14,12 @@ from gpusim.arch import GpuSpec, occupancy
 from gpusim.engine.blocks import BlockScheduler, fill_order
 from gpusim.engine.host import Group, Host, request_capacity
 from gpusim.engine.image import ProgramImage, image_of
+from gpusim.engine.l1 import l1_bytes, new_l1
 from gpusim.engine.machine import POLICIES, Machine, machine_of, machine_record
 from gpusim.engine.memory import MEMORY_COUNTERS, MemoryState, new_memory, warm_lines
 from gpusim.engine.result import SimulationResult
 from gpusim.engine.sampling import extrapolate, sampled_ctas
-from gpusim.engine.sequence import simulate_in_turn
+from gpusim.engine.sequence import hit_rates, simulate_in_turn
 from gpusim.engine.state import COUNTERS, SmState, new_state, new_window
 from gpusim.errors import UserError, did_you_mean
 from gpusim.program import Program
@@ -87,7 +88,9 @@ def simulate(
     blocks_per_sm = _blocks_per_sm(program, spec)
     began = time.perf_counter()
     machine, image = machine_of(spec, policy=policy), image_of(program, spec)
-    state = new_state(machine.num_sms, machine.max_warps, blocks_per_sm)
+    capacity = l1_bytes(spec, program.launch, blocks_per_sm) if image.ops["cached"].any() else None
+    state = new_state(machine.num_sms, machine.max_warps, blocks_per_sm,
+                      new_l1(machine.num_sms, image.requests, capacity))
     if record is not None:
         state.sms[record.sm]["record_start"], state.sms[record.sm]["record_end"] = record.start_cycle, record.end_cycle
     memory = _memory(program, spec, l2) if memory is None else memory
@@ -104,7 +107,7 @@ def simulate(
     blocks.launch(start)
     last = host.run()
     drained = max(last, int(np.ceil(memory.total[0]["last_write"])))
-    cycles = _elapsed(spec, blocks, start, drained) + (spec.launch.end_cycles if launch_overhead else 0)
+    cycles = _elapsed(spec, blocks, start, drained) + spec.launch.end_cycles if launch_overhead else drained
     result = _result(program, spec, host, cycles, blocks_per_sm, time.perf_counter() - began, compiled,
                      {"fidelity": fidelity, "l2": l2, "launch_overhead": launch_overhead,
                       "policy": POLICIES[machine.policy]})
@@ -172,7 +175,7 @@ def _elapsed(spec: GpuSpec, blocks: BlockScheduler, start: int, end: int) -> int
 def _memory(program: Program, spec: GpuSpec, l2: str) -> MemoryState:
     """A cold L2, or one that holds the inputs."""
     machine = machine_of(spec)
-    memory = new_memory(machine, _gpc_of(spec))
+    memory = new_memory(machine, _gpc_of(spec), spec.noc.gpc_latency_cycles)
     if l2 == "warm":
         _warm(memory, machine, program)
     return memory
@@ -212,8 +215,7 @@ def _result(
     state, memory, blocks, groups = host.state, host.memory, host.blocks, host.groups
     counters = dict(zip(COUNTERS, state.sms["counters"].sum(axis=0).tolist(), strict=True))
     counters |= dict(zip(MEMORY_COUNTERS, memory.total[0]["counters"].tolist(), strict=True))
-    reads = counters["l2_sectors_read"]
-    counters["l2_hit_pct"] = 100.0 * counters["l2_sector_hits_read"] / reads if reads else 0.0
+    counters |= hit_rates(counters)
     counters["launch_overhead_cycles"] = float(
         spec.launch.start_cycles + spec.launch.end_cycles if settings["launch_overhead"] else 0)
     events = _events(host.image, np.concatenate([group.window.events[: group.window.counts[2]] for group in groups]))

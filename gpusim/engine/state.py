@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpusim.arch.instructions import Pipe
+from gpusim.engine.l1 import L1State
 from gpusim.engine.result import EVENT, WARP_STATES
 
 __all__ = ["BOARDS", "COMPLETION", "COUNTERS", "CTA_SLOT", "FENCE_TOKEN", "GROUPS", "HOLDS", "NEVER", "PART_WARPS",
@@ -33,6 +34,7 @@ COUNTERS = (
     "shared_wavefronts_ideal_load", "shared_wavefronts_ideal_store", "shared_wavefronts_ideal_ldgsts",
     "bank_conflicts_load", "bank_conflicts_store", "bank_conflicts_ldgsts",
     "hmma_instructions", "ldsm_instructions", "ldgsts_instructions", "data_stage_cycles",
+    "l1_sectors", "l1_sector_hits",
 )
 
 WARP = np.dtype([
@@ -105,15 +107,16 @@ REQUEST_RECORD = np.dtype([
     ("time", "<i8"), ("base", "<i8"), ("op", "<i8"), ("age", "<i8"), ("sm", "<i4"), ("sequence", "<i4"),
     ("first", "<i4"), ("count", "<i4"), ("data_cycles", "<i4"), ("slot", "<i2"), ("token", "<i2"), ("is_write", "<i4"),
     ("asynchronous", "<i4"), ("fill", "<i8"),
-    ("cta", "<i4"), ("flag", "<i4"),
+    ("cta", "<i4"), ("flag", "<i4"), ("l1", "<i4"), ("skip", "<i8"),
 ], align=True)
 """One global access of one warp on its way to L2. token: cp.async group or scoreboard barrier;
 age: which warp asked, for a slot may have another one when the answer comes; fill: sectors that a miss brings along;
-flag: row of FLAG_OP or -1. A request with the token FENCE asks when the SM's writes have been performed."""
+flag: row of FLAG_OP or -1; l1: its number in the SM's L1, 0 if that keeps nothing of it; skip: lines that need not be
+asked for, a bit each. A request with the token FENCE asks when the SM's writes have been performed."""
 FENCE_TOKEN = 64  # no scoreboard barrier, no group
 COMPLETION = np.dtype([
     ("time", "<i8"), ("op", "<i8"), ("issued", "<i8"), ("age", "<i8"), ("sm", "<i4"), ("data_cycles", "<i4"),
-    ("slot", "<i2"), ("token", "<i2"), ("asynchronous", "<i4"), ("flag", "<i4"),
+    ("slot", "<i2"), ("token", "<i2"), ("asynchronous", "<i4"), ("flag", "<i4"), ("l1", "<i4"),
 ], align=True)
 """All data of one access have arrived at the SM. flag: of a poll, what WARP.flag becomes; -1: no poll."""
 
@@ -125,6 +128,7 @@ class SmState(NamedTuple):
     parts: np.ndarray  # (S, 4) SUB_PARTITION
     slots: np.ndarray  # (S, C) CTA_SLOT
     sms: np.ndarray  # (S,) SM
+    l1: L1State
 
 
 class Window(NamedTuple):
@@ -137,10 +141,10 @@ class Window(NamedTuple):
     statics: np.ndarray  # (P,) STATIC
 
 
-def new_state(sms: int, warps: int, cta_slots: int) -> SmState:
+def new_state(sms: int, warps: int, cta_slots: int, l1: L1State) -> SmState:
     """Empty SMs at cycle 0."""
     state = SmState(np.zeros((sms, warps), WARP), np.zeros((sms, 4), SUB_PARTITION),
-                    np.zeros((sms, cta_slots), CTA_SLOT), np.zeros(sms, SM))
+                    np.zeros((sms, cta_slots), CTA_SLOT), np.zeros(sms, SM), l1)
     state.warps["ready"] = NEVER
     state.parts["next_issue"] = NEVER
     state.parts["last_slot"] = -1

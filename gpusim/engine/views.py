@@ -7,6 +7,7 @@ from numba import njit
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from gpusim.engine.l1 import L1State
 from gpusim.engine.state import SmState, Window
 
 __all__ = ["borrow", "borrow_state", "borrow_window"]
@@ -29,8 +30,14 @@ def borrow(typing_context, array):
 
 
 @njit(cache=True, nogil=True)
+def borrow_l1(l1):
+    return L1State(borrow(l1.lines), borrow(l1.tags), borrow(l1.ways), borrow(l1.answered), borrow(l1.waiters),
+                   borrow(l1.caches))
+
+
+@njit(cache=True, nogil=True)
 def borrow_state(st):
-    return SmState(borrow(st.warps), borrow(st.parts), borrow(st.slots), borrow(st.sms))
+    return SmState(borrow(st.warps), borrow(st.parts), borrow(st.slots), borrow(st.sms), borrow_l1(st.l1))
 
 
 @njit(cache=True, nogil=True)

@@ -1,5 +1,5 @@
 """Models Nsight Compute's memory chart: what the kernel asks for, and what moves between SM, L2 and device memory.
-Leaves out time, and hits in L1, which are not modelled."""
+Leaves out time."""
 
 from __future__ import annotations
 
@@ -118,7 +118,8 @@ def _places(run: Run, height: float, l1_end: float) -> list[Box]:
     counters, units = run.result.counters, {unit.name: unit for unit in memory_units(run)}
     shared_top, bottom = l1_end + _ROW_GAP, height - _TOP
     return [
-        _place(_CACHES, _TOP, l1_end, "L1 / TEX", units["l1"], ("no hits (not modelled)",)),
+        _place(_CACHES, _TOP, l1_end, "L1 / TEX", units["l1"], (
+            f"hit rate {counters.get('l1_hit_pct', 0.0):.1f} %",)),
         _place(_CACHES, shared_top, bottom, "Shared Memory", units["shared"], ()),
         _place(_L2, _TOP, bottom, "L2 Cache", units["l2"], (
             f"hit rate {counters.get('l2_hit_pct', 0.0):.1f} %",

@@ -161,6 +161,8 @@ METRICS: tuple[Metric, ...] = (
         for name, state in STATES.items()
     ),
     *_shared("load", "Shared Load"), *_shared("store", "Shared Store"), *_shared("ldgsts", "LDGSTS"),
+    Metric("l1_hit_pct", "L1 Hit Rate", "L1", "%", "l1tex__t_sector_pipe_lsu_mem_global_op_ld_hit_rate.pct",
+           "sectors that loads found in L1", lambda run: run.result.counters.get("l1_hit_pct", 0.0)),
     Metric("l2_sectors_read", "L2 Sectors Read", "L2 and DRAM", "sector", "lts__t_sectors_op_read.sum",
            "32-byte sectors read from L2", counter("l2_sectors_read")),
     Metric("l2_sectors_write", "L2 Sectors Written", "L2 and DRAM", "sector", "lts__t_sectors_op_write.sum",

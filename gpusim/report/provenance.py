@@ -15,6 +15,7 @@ from gpusim.arch import GpuSpec, Source, occupancy
 from gpusim.arch.provenance import SOURCE_KINDS
 from gpusim.arch.section import Section
 from gpusim.engine.image import image_of
+from gpusim.engine.l1 import l1_bytes
 from gpusim.engine.machine import machine_of
 from gpusim.engine.result import SimulationResult
 from gpusim.program import Program
@@ -94,9 +95,10 @@ def used_numbers(program: Program, result: SimulationResult, spec: GpuSpec) -> s
     traced: Any = Traced(spec, seen)
     machine_of(traced)
     for part in launches_of(program):
-        image_of(part, traced)
-        launch = part.launch
-        occupancy(traced, launch.threads_per_cta, launch.registers_per_thread, launch.shared_bytes)
+        image, launch = image_of(part, traced), part.launch
+        fit = occupancy(traced, launch.threads_per_cta, launch.registers_per_thread, launch.shared_bytes)
+        if image.ops["cached"].any():
+            l1_bytes(traced, launch, fit.blocks_per_sm)
     return seen | set(_instruction_keys(spec, _entries(program, spec)))
 
 

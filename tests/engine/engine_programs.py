@@ -20,6 +20,7 @@ TENSOR_BYTES = 1 << 18
 TENSORS = {"A": 1 << 20, "D": 1 << 22}
 """Global memory of every tiny launch: A is read, D is written."""
 FOREVER = 1 << 40
+FULL_NAMES = {"LDGSTS": "LDGSTS.E.BYPASS.128"}
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,7 @@ def _ops(body: Sequence[Row], names: list[str], statics: dict[str, Static], pref
     for position, (op, part) in enumerate(zip(ops, body, strict=True)):
         site = f"{prefix}.{part.site or position}"
         if site not in statics:
-            statics[site] = Static(part.mnemonic, part.line, "body", "tiny.py")
+            statics[site] = Static(FULL_NAMES.get(part.mnemonic, part.mnemonic), part.line, "body", "tiny.py")
         if part.jumps:
             statics.setdefault(f"{site}.skipped", Static("NOP"))
         op["pc"] = list(statics).index(site)
@@ -185,7 +186,7 @@ def small_gpu(sms: int = 1, *settings: str) -> GpuSpec:
     """An H200 with few SMs and a small L2: what an SM does is the same, and setting up is quick."""
     runs = [[number, min(2, sms - 2 * number)] for number in range(-(-sms // 2))]
     sizes = [f"sm.count={sms}", f"noc.gpc_runs={runs}"]
-    return load_gpu("h200", [*sizes, "l2.capacity_bytes=2097152", *settings])
+    return load_gpu("h200", [*sizes, "l2.capacity_bytes=2097152", "noc.gpc_latency_cycles=[]", *settings])
 
 
 def run(tiny: Program, gpu: GpuSpec | None = None, **options: object) -> SimulationResult:

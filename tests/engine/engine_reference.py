@@ -6,13 +6,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import simpy
-from engine_units import Part, Queued, Server
-from engine_warp import WarpModel
+from engine_units import Fill, L1Model, Part, Queued, Server
+from engine_warp import NO_BOARD, WarpModel
 
-from gpusim.arch import GpuSpec
+from gpusim.arch import GpuSpec, occupancy
 from gpusim.arch.instructions import InstructionEntry, Kind, Pipe
 from gpusim.engine.image import ADDRESS_REGISTERS, FENCE, FLAG, image_of
 from gpusim.engine.machine import machine_of, machine_record
@@ -62,6 +63,7 @@ class _Sm:
         self.parts = [Part(self.env, gpu) for _ in range(PARTS)]
         self.data_stage, self.tag_stage, self.barrier_unit = Server(), Server(), Server()
         self.write_port = Server()
+        self.l1 = L1Model(self._l1_bytes())
         self.lsu_entries = deque([0] * gpu.mio.lsu_entries, gpu.mio.lsu_entries)
         self.tag_entries = deque([0] * gpu.l1.tag_entries, gpu.l1.tag_entries)
         self.buffer = deque([0] * gpu.mio.buffer_entries, gpu.mio.buffer_entries)
@@ -73,6 +75,15 @@ class _Sm:
         for part in self.parts:
             self.env.process(self._scheduler(part))
         self.env.process(self._load_store_unit())
+
+    def _l1_bytes(self) -> int:
+        """What the smallest carve-out leaves that holds the shared memory of all CTAs an SM can have."""
+        launch, sm = self.program.launch, self.gpu.sm
+        resident = occupancy(self.gpu, launch.threads_per_cta, launch.registers_per_thread, launch.shared_bytes)
+        per_cta = launch.shared_bytes + sm.shared_reserved_bytes_per_cta
+        rounded = per_cta + -per_cta % sm.shared_allocation_unit_bytes
+        carveout = min(kib for kib in sm.shared_carveouts_kib if kib * 1024 >= rounded * resident.blocks_per_sm)
+        return self.gpu.l1.capacity_bytes - carveout * 1024
 
     def _open_memory(self) -> None:
         machine = machine_of(self.gpu)
@@ -184,8 +195,9 @@ class _Sm:
         self._charge(warp, "drain", end - now - 1)
         warp.live = False
 
-    def _image_row(self, warp: WarpModel) -> np.void:
-        return self.image.ops[self.first_op[id(warp.role)] + warp.position]
+    def _image_row(self, warp: WarpModel | Queued) -> np.void:
+        role = warp.role if isinstance(warp, WarpModel) else warp.warp.role
+        return self.image.ops[self.first_op[id(role)] + warp.position]
 
     def _jump(self, warp: WarpModel, kind: Kind) -> int:
         """Back while a flag is missing, on once it is there, else to the next row."""
@@ -318,15 +330,63 @@ class _Sm:
         self.tag_entries.append(done)
         if kind == Kind.async_copy:
             warp.tag_end = done
-        elif not self._writes(row, kind) and not lines:
+        if lines and self._image_row(queued)["cached"]:
+            self._load_cached(queued, leaves, done)
+        elif lines:
+            arrived = None if self._writes(row, kind) else self._arrival(queued)
+            self._ask(queued, leaves, arrived, self._data_cycles(warp, row))
+        elif kind != Kind.async_copy and not self._writes(row, kind):
             warp.settle(int(row["write_barrier"]), 0)
-        if lines and (answer := self._ask(queued, leaves)) is not None:
-            arrived = warp.copy_arrived if kind == Kind.async_copy else warp.settle
-            token = queued.token if kind == Kind.async_copy else int(row["write_barrier"])
-            data_bytes = warp.of_row(row, "lane_mask").bit_count()
-            data_bytes *= int(warp.role.accesses.bytes_per_lane[row["access"]])
-            cycles = -(-data_bytes // self.gpu.shared.bytes_per_wavefront)
-            self.env.process(self._answer(arrived, token, answer, cycles))
+
+    def _data_cycles(self, warp: WarpModel, row: np.void) -> int:
+        width = int(warp.role.accesses.bytes_per_lane[row["access"]])
+        return -(-warp.of_row(row, "lane_mask").bit_count() * width // self.gpu.shared.bytes_per_wavefront)
+
+    def _arrival(self, queued: Queued) -> Callable[[int], None]:
+        """What happens when data are there."""
+        if queued.kind == Kind.async_copy:
+            return partial(queued.warp.copy_arrived, queued.token)
+        return partial(queued.warp.settle, int(queued.row["write_barrier"]))
+
+    def _expect(self, queued: Queued, more: int) -> None:
+        """An access that waits for ``more`` answers than one."""
+        board = int(queued.row["write_barrier"])
+        if queued.kind == Kind.async_copy:
+            queued.warp.groups[queued.token].missing += more
+        elif board != NO_BOARD:
+            queued.warp.boards[board].missing += more
+
+    def _load_cached(self, queued: Queued, leaves: int, passes: int) -> None:
+        """Sectors that are in L1 cross the data stage at once; what is under way is waited for; the rest is asked for.
+
+        The data cross the stage once: with the access's own request, else with the first one it waits for.
+        """
+        warp, row = queued.warp, queued.row
+        table, cycles, arrived = warp.role.accesses, self._data_cycles(warp, row), self._arrival(queued)
+        base = int(self.program.cta_bases[warp.cta, table.tensor[row["access"]]] + row["global_offset"])
+        first, count = warp.of_row(row, "request_first"), warp.of_row(row, "request_count")
+        rows = table.requests[first : first + count]
+        fill, asked, awaited = self.l1.look_up([
+            ((base + int(line["line_offset"])) // 128, int(line["sector_mask"])) for line in rows])
+        for other in awaited:
+            crossing = cycles if other is awaited[0] and not asked else 0
+            other.waiting.append(partial(self._cross, arrived, crossing))
+        self._expect(queued, max(0, len(awaited) + bool(asked) - 1))
+        if asked:
+            skip = sum(1 << number for number in range(count) if number not in asked)
+            self._ask(queued, leaves, arrived, cycles, skip, fill)
+        elif not awaited:
+            self._hit(warp, arrived, leaves, passes, cycles)
+
+    def _hit(self, warp: WarpModel, arrived: Callable[[int], None], leaves: int, passes: int, cycles: int) -> None:
+        shared, address_registers = self.gpu.shared, 2
+        passed = max(self.data_stage.serve(leaves, cycles)[1], passes)
+        warp.data_free = max(passed, max(leaves, warp.data_free) + cycles * shared.latency_cycles_per_wavefront)
+        addresses = int(np.ceil(address_registers * 128 / self.gpu.mio.operand_bytes_per_cycle))
+        arrived(warp.data_free + self.gpu.l1.hit_latency_cycles - addresses - shared.latency_cycles_per_wavefront)
+
+    def _cross(self, arrived: Callable[[int], None], cycles: int, time: int) -> None:
+        arrived(self.data_stage.serve(time, cycles)[1] if cycles else time)
 
     def _tag_cycles(self, warp: WarpModel, row: np.void) -> int:
         """One per request; cp.async is faster at whole lines."""
@@ -354,40 +414,56 @@ class _Sm:
         """MEMBAR of the warps that its access names: until the memory says that all writes have been performed."""
         if warp.row["access"] >= 0 and not warp.of_access("request_count"):
             return
-        request, done = np.zeros(1, REQUEST_RECORD), np.zeros(1, COMPLETION)
+        request = np.zeros(1, REQUEST_RECORD)
         request["time"], request["token"], request["flag"] = time, FENCE_TOKEN, -1
-        self._serve(request, warp.role.accesses.requests, done)
         warp.membar_end = 1 << 60
-        self.env.process(self._answer(lambda _, passed: setattr(warp, "membar_end", passed), 0, done[0], 0))
+        self.env.process(self._travel(warp, request, lambda passed: setattr(warp, "membar_end", passed), 0, None))
 
     def _serve(self, request: np.ndarray, lines: np.ndarray, done: np.ndarray) -> int:
         return int(serve(self.memory, self.machine, request, np.zeros(1, np.int64), lines, self.image.flags, done))
 
-    def _ask(self, queued: Queued, time: int) -> np.void | None:
-        """The memory system's answer to one access; none for a store."""
-        warp, row, kind = queued.warp, queued.row, queued.kind
-        table, done, request = warp.role.accesses, np.zeros(1, COMPLETION), np.zeros(1, REQUEST_RECORD)
+    def _ask(
+        self, queued: Queued, time: int, arrived: Callable[[int], None] | None, cycles: int, skip: int = 0,
+        fill: Fill | None = None,
+    ) -> None:
+        """Send an access to the memory system; ``skip``: lines that it does not ask for, a bit each."""
+        warp, row, request = queued.warp, queued.row, np.zeros(1, REQUEST_RECORD)
+        table = warp.role.accesses
         base = self.program.cta_bases[warp.cta, table.tensor[row["access"]]] + row["global_offset"]
-        request["time"], request["base"] = time, base
+        request["time"], request["base"], request["skip"] = time, base, skip
         request["first"], request["count"] = warp.of_row(row, "request_first"), warp.of_row(row, "request_count")
-        image = self.image.ops[self.first_op[id(warp.role)] + queued.position]
+        image = self._image_row(queued)
         request["cta"], request["flag"] = warp.cta, image["operand"] if image["flags"] & FLAG else -1
-        request["is_write"] = self._writes(row, kind)
-        count = self._serve(request, table.requests, done)
-        if count and done["flag"][0] >= 0:
-            self.env.process(self._learn(warp, done[0]))
-        return done[0] if count else None
+        request["is_write"] = self._writes(row, queued.kind)
+        self.env.process(self._travel(warp, request, arrived, cycles, fill))
+
+    def _travel(
+        self, warp: WarpModel, request: np.ndarray, arrived: Callable[[int], None] | None, cycles: int,
+        fill: Fill | None,
+    ) -> Process:
+        """The memory serves requests in the order in which they leave the SM."""
+        yield self.env.timeout(int(request["time"][0]) - self.env.now)
+        done = np.zeros(1, COMPLETION)
+        if self._serve(request, warp.role.accesses.requests, done) and arrived is not None:
+            if done["flag"][0] >= 0:
+                self.env.process(self._learn(warp, done[0]))
+            self.env.process(self._answer(arrived, done[0], cycles, fill))
 
     def _learn(self, warp: WarpModel, done: np.void) -> Process:
         """What a poll found."""
         yield self.env.timeout(done["time"] - self.env.now)
         warp.missing, warp.polls = int(done["flag"]), True
 
-    def _answer(self, arrived: Callable[[int, int], None], token: int, done: np.void, cycles: int) -> Process:
-        """Data cross the data stage when they arrive."""
+    def _answer(
+        self, arrived: Callable[[int], None], done: np.void, cycles: int, fill: Fill | None = None
+    ) -> Process:
+        """Data cross the data stage when they arrive; so do those of the accesses that wait for the same sectors."""
         yield self.env.timeout(done["time"] - self.env.now)
-        time = int(done["time"])
-        arrived(token, self.data_stage.serve(time, cycles)[1] if cycles else time)
+        self._cross(arrived, cycles, int(done["time"]))
+        if fill is not None:
+            fill.is_there = True
+            for waiting in fill.waiting:
+                waiting(int(done["time"]))
 
     def _arrive(self, warp: WarpModel, barrier: int, now: int) -> None:
         """All live warps of a CTA have to come; the barrier unit takes them one by one."""

@@ -17,6 +17,8 @@ ACCESSES = {
     "tile": Memory("CPA16", lines=4),
     "scattered": Memory("CPA16", lines=32, first_line=300),
     "ldg": Memory("LDG128", lines=16, first_line=600),
+    "again": Memory("LDG32", lines=2, first_line=604),
+    "neighbour": Memory("CPA16", lines=8, first_line=632),
     "stg": Memory("STG32", lines=8),
 }
 SHORT_BOARDS, LONG_BOARD, READ_BOARDS, GROUP_BOARD, NONE = (0, 1), 2, (3, 4), 5, 7
@@ -38,7 +40,9 @@ STEPS = st.one_of(
     _row("LDSM", access=st.just("ldsm"), write=SHORT, read=READ),
     _row("STS", access=st.just("sts"), read=READ),
     _row("LDGSTS", access=st.sampled_from(("tile", "scattered")), read=READ),
-    _row("LDG", access=st.just("ldg"), write=st.just(LONG_BOARD), read=READ),
+    _row("LDG", access=st.sampled_from(("ldg", "again")), write=st.just(LONG_BOARD), read=READ),
+    _row("LDG.STRONG.GPU", access=st.just("again"), write=st.just(LONG_BOARD), read=READ),
+    _row("LDGSTS.E.128", access=st.just("neighbour"), read=READ),
     _row("STG", access=st.just("stg"), read=READ),
     _row("BRA", jumps=st.booleans()),
     st.sampled_from((0, 1, 2)).map(lambda allowed: [Row("LDGDEPBAR", write=GROUP_BOARD), depbar(GROUP_BOARD, allowed)]),

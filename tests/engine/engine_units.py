@@ -4,6 +4,7 @@ Leaves out what asks for them (engine_reference)."""
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,9 @@ from engine_warp import WarpModel
 from gpusim.arch import GpuSpec
 from gpusim.arch.instructions import Kind, Pipe
 
-__all__ = ["Part", "Queued", "Server"]
+__all__ = ["Fill", "L1Model", "Part", "Queued", "Server"]
+
+L1_SETS = 32
 
 
 class Server:
@@ -27,6 +30,46 @@ class Server:
         start = max(self.free, arrival)
         self.free = start + cycles
         return start, self.free
+
+
+class Fill:
+    """What one access brings into L1, and who waits for it."""
+
+    def __init__(self) -> None:
+        self.is_there = False
+        self.waiting: list[Callable[[int], None]] = []
+
+
+class L1Model:
+    """Per set the lines in the order of their last use; per line what brought each of its sectors."""
+
+    def __init__(self, capacity_bytes: int) -> None:
+        self.ways = max(1, capacity_bytes // 128 // L1_SETS)
+        self.sets: list[dict[int, dict[int, Fill]]] = [{} for _ in range(L1_SETS)]
+
+    def use(self, line: int) -> dict[int, Fill]:
+        place, rest = 0, line
+        while rest:
+            place, rest = place ^ rest % L1_SETS, rest // L1_SETS
+        lines = self.sets[place]
+        sectors = lines.pop(line, {})
+        if len(lines) == self.ways:
+            del lines[next(iter(lines))]
+        lines[line] = sectors
+        return sectors
+
+    def look_up(self, wanted: list[tuple[int, int]]) -> tuple[Fill, list[int], list[Fill]]:
+        """For (line, sector mask) each: (what the access brings, numbers of the lines it asks for, what it awaits)."""
+        own, asked, awaited = Fill(), [], []
+        for number, (line, mask) in enumerate(wanted):
+            sectors = self.use(line)
+            for sector in (bit for bit in range(4) if mask >> bit & 1):
+                if sector not in sectors:
+                    sectors[sector] = own
+                    asked.append(number)
+                elif sectors[sector] not in (own, *awaited) and not sectors[sector].is_there:
+                    awaited.append(sectors[sector])
+        return own, asked, awaited
 
 
 @dataclass

@@ -12,7 +12,7 @@ from gpusim.arch.instructions import Kind
 from gpusim.engine.image import FENCED
 from gpusim.program import RoleProgram
 
-__all__ = ["WarpModel"]
+__all__ = ["NO_BOARD", "WarpModel"]
 
 NO_BOARD = 7
 NEVER = 1 << 60

@@ -18,9 +18,10 @@ HELD_BY_UNITS = [WARP_STATES.index(name) for name in
                  ("mio_throttle", "lg_throttle", "math_pipe_throttle", "dispatch_stall")]
 
 
-def assert_agrees(tiny: Program, policy: str = "gto", *, each_unit: bool = True) -> None:
+def assert_agrees(tiny: Program, policy: str = "gto", *settings: str, each_unit: bool = True) -> None:
     """``each_unit`` false: which unit held a warp back is not compared, only for how long units did."""
-    result, reference = run(tiny, policy=policy), simulate_reference(tiny, small_gpu(), policy)
+    gpu = small_gpu(1, *settings)
+    result, reference = run(tiny, gpu, policy=policy), simulate_reference(tiny, gpu, policy)
     for (cta, warp), issues in reference.issues.items():
         assert issue_cycles(result, warp, cta) == [cycle for cycle, _ in issues], f"CTA {cta} warp {warp}"
     seen, expected = result.state_cycles.copy(), reference.states.copy()
@@ -34,6 +35,13 @@ def assert_agrees(tiny: Program, policy: str = "gto", *, each_unit: bool = True)
 @settings(max_examples=40, deadline=None, derandomize=True)
 def test_random_programs_agree_in_every_cycle(tiny: Program, policy: str) -> None:
     assert_agrees(tiny, policy, each_unit=False)
+
+
+@given(programs())
+@settings(max_examples=20, deadline=None, derandomize=True)
+def test_random_programs_agree_when_l1_holds_almost_nothing(tiny: Program) -> None:
+    """One way: neighbours' lines push each other out, those under way too."""
+    assert_agrees(tiny, "gto", "l1.capacity_bytes=36864", "sm.shared_carveouts_kib=[32]", each_unit=False)
 
 
 PIPELINE = rows("""
@@ -59,6 +67,10 @@ STORIES = {
     "scattered copies fill the global queue": [(4, [Row("LDGSTS", access="scattered")] * 20)],
     "registers are overwritten after they were read": [
         (4, loop(rows("STS access=sts read=3\nFFMA wait=3 stall=4"), 6))],
+    "loads hit, or wait for what others have asked for": [
+        (8, [*loop(rows("LDG access=ldg write=2\nLDG access=again write=2\nFFMA wait=2"), 3),
+             *rows("LDGSTS.E.128 access=neighbour\nLDG access=ldg write=2\nLDGSTS.E.128 access=neighbour\nFFMA wait=2"),
+             *rows("LDGDEPBAR write=5\nDEPBAR.LE operand=327680\nFFMA stall=4")])],
     "stores drain at the end": [(4, [Row("STG", access="stg")] * 8)],
 }
 

@@ -203,10 +203,23 @@ def test_json_on_stdout_holds_summary_mechanisms_and_rows(
         100 * (data["rows"][0]["simulated"] / 4.17 - 1))
 
 
+def test_only_takes_rows_by_mechanism_or_name(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    probes = [replace(PIPES["ffma, 1 warps, ILP 1"], what=what) for what in ("one warp", "two warps")]
+    monkeypatch.setattr("gpusim.experiments.micro.validate.all_probes", lambda: probes)
+    for pattern, rows in (("TWO", 1), ("arithmetic.*warp", 2)):
+        _, out, _ = run_cli(monkeypatch, capsys, "--micro", "--only", pattern, "--json", "-")
+        assert json.loads(out)["summary"]["rows"] == rows
+
+
 @pytest.mark.parametrize(("arguments", "sentence"), [
     (("--micro", "kernels.csv"), "--micro has its own tables and takes no FILE, got kernels.csv"),
     (("--micro", "--gate", "5"), "--micro has its own tables and takes no --gate, got 5.0"),
     ((), "validate needs a FILE of rows, --ncu or --micro"),
+    (("--micro", "--only", "no such row"), "no microbenchmark fits --only, got no such row"),
+    (("--micro", "--only", "("), "--only needs a regular expression, got ("),
+    (("kernels.csv", "--only", "L2"), "--only belongs to --micro, got L2"),
     (("--micro", "--gpu", "h20"), "no such GPU, got 'h20'"),
 ])
 def test_usage_errors_say_what_goes_with_what(
@@ -214,3 +227,11 @@ def test_usage_errors_say_what_goes_with_what(
 ) -> None:
     status, _, err = run_cli(monkeypatch, capsys, *arguments)
     assert status == 2 and sentence in err
+
+
+@pytest.mark.parametrize("probe", [p for p in memory_probes() if p.mechanism.startswith("bandwidth")
+                                   and " 1 CTAs" not in f" {p.what}"], ids=lambda p: f"{p.mechanism} {p.what}")
+def test_a_bandwidth_program_moves_the_bytes_that_are_divided_by_its_cycles(probe: Probe) -> None:
+    program = probe.build(load_gpu("h200"))
+    accesses = int((program.classes[0].roles[0].ops["access"] >= 0).sum())
+    assert accesses * program.launch.threads_per_cta * 16 == probe.read.keywords["cta_bytes"]

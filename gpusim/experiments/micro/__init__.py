@@ -2,6 +2,6 @@
 Leaves out whole kernels (gpusim.experiments.validate)."""
 
 from gpusim.experiments.micro.probe import Probe
-from gpusim.experiments.micro.validate import MicroResult, all_probes, validate_micro
+from gpusim.experiments.micro.validate import MicroResult, all_probes, chosen_probes, validate_micro
 
-__all__ = ["MicroResult", "Probe", "all_probes", "validate_micro"]
+__all__ = ["MicroResult", "Probe", "all_probes", "chosen_probes", "validate_micro"]

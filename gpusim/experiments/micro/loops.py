@@ -15,7 +15,8 @@ from gpusim.sass.optable import instruction_rows, statics_of
 from gpusim.sass.parser import SassFunction, parse_sass
 from gpusim.sass.scopes import loops
 
-__all__ = ["GLOBAL_BASES", "body_after_clock", "exit_pc", "looped_role", "one_tensor_program", "tail_pcs"]
+__all__ = ["GLOBAL_BASES", "body_after_clock", "exit_pc", "loop_around", "looped_role", "one_tensor_program",
+           "tail_pcs"]
 
 GLOBAL_BASES = ("LDG", "STG", "LDGSTS")
 MEMORY_ADDRESS = 1 << 32
@@ -34,9 +35,16 @@ def body_after_clock(kernel: CompiledKernel) -> range:
                 and any(i.base in GLOBAL_BASES for i in instructions[loop.first:loop.last + 1]))
 
 
+def loop_around(kernel: CompiledKernel, body: range) -> range:
+    """Instructions of the innermost loop that holds another one."""
+    around = [range(loop.first, loop.last + 1) for loop in loops(_function(kernel))
+              if loop.first <= body.start and body.stop <= loop.last]
+    return min(around, key=len)
+
+
 def tail_pcs(kernel: CompiledKernel) -> range:
-    """From behind that loop to the second clock read."""
-    return range(body_after_clock(kernel).stop, kernel.clock_pcs[-1] + 1)
+    """From behind the loop around that loop to the second clock read."""
+    return range(loop_around(kernel, body_after_clock(kernel)).stop, kernel.clock_pcs[-1] + 1)
 
 
 def exit_pc(kernel: CompiledKernel) -> int:

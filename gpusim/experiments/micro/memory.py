@@ -14,7 +14,7 @@ import pandas as pd
 from gpusim.arch import GpuSpec, load_gpu
 from gpusim.engine import simulate
 from gpusim.experiments.micro.compiled import HARDWARE, CompiledKernel
-from gpusim.experiments.micro.loops import body_after_clock, looped_role, one_tensor_program, tail_pcs
+from gpusim.experiments.micro.loops import body_after_clock, loop_around, looped_role, one_tensor_program, tail_pcs
 from gpusim.experiments.micro.probe import NoProgram, Probe, cta_bytes_per_cycle, cycles_between
 from gpusim.program import Program
 from gpusim.program.access_builder import Access
@@ -84,7 +84,7 @@ def _chase(row: dict[str, Any]) -> Probe:
                     passes=1 if part == "chase_cold" else 2)
     read = partial(cycles_between, pcs=kernel.clock_pcs, per=hops)
     return Probe(mechanism, row["param"] if "SM" not in mechanism else f"SM {sm}", "latency", float(row["value"]),
-                 build, read, l2="cold", recorded_sm=sm)
+                 build, read, l2="cold" if part == "chase_cold" else "warm", recorded_sm=sm)
 
 
 def _accesses_of_body(kernel: CompiledKernel) -> int:
@@ -130,13 +130,23 @@ def _bandwidth(row: dict[str, Any]) -> Probe:
     ctas, threads, per_cta, wrap = int(match[1]), int(match[2]), int(match[3]) * KIB, int(match[4]) * KIB
     is_cold = row["what"].startswith("dram") and ctas * per_cta > load_gpu("h200").l2.capacity_bytes
     iteration = threads * CHUNK_BYTES * ACCESSES_PER_ITERATION
-    moved = max(iteration, min(per_cta * (1 if is_cold else 64), TOTAL_BYTES // ctas) // iteration * iteration)
+    most = min(per_cta * (1 if is_cold else 64), TOTAL_BYTES // ctas)
+    whole = per_cta if most >= per_cta else iteration
+    moved = max(iteration, most // whole * whole)
     build = partial(_bandwidth_program, kernel=CompiledKernel("memory", f"bwILi{mode}E"), operation=operation,
                     ctas=ctas, threads=threads, per_cta=per_cta, wrap=wrap, moved=moved)
     measured = float(row["value"].split(";")[1].removesuffix("B/clk/cta"))
     read = partial(cta_bytes_per_cycle, cta_bytes=moved, writes=operation.startswith("STG"))
     return Probe(f"bandwidth: {row['what']}", f"{ctas} CTAs of {threads} threads", "bandwidth", measured, build, read,
                  "B/cycle/CTA", l2="cold" if is_cold else "warm", recorded_sm=None)
+
+
+def _repeated(kernel: CompiledKernel, moved: int, per_pass: int, per_iteration: int) -> list[int]:
+    """The loop over a CTA's bytes inside the loop that repeats it; ``moved``: a multiple of ``per_pass``."""
+    body = body_after_clock(kernel)
+    around, iterations = loop_around(kernel, body), per_pass // per_iteration
+    once = [*range(around.start, body.start), *list(body) * iterations, *range(body.stop, around.stop)]
+    return once * (moved // per_pass)
 
 
 def _bandwidth_program(
@@ -150,7 +160,7 @@ def _bandwidth_program(
                     np.full(warps, FULL_MASK, np.uint32), np.zeros(warps, np.uint32))
     pass_bytes = threads * CHUNK_BYTES
     steps = np.arange(min(moved, per_cta) // pass_bytes, dtype=np.int64)
-    pcs = [*list(body_after_clock(kernel)) * (moved // (pass_bytes * ACCESSES_PER_ITERATION)), *tail_pcs(kernel)]
+    pcs = [*_repeated(kernel, moved, min(moved, per_cta), pass_bytes * ACCESSES_PER_ITERATION), *tail_pcs(kernel)]
     role = looped_role(kernel, pcs, access, steps * pass_bytes,
                        steps % ACCESSES_PER_ITERATION * pass_bytes if is_async else None)
     starts = np.arange(ctas, dtype=np.int64) * per_cta % wrap

@@ -3,6 +3,7 @@ Leaves out the probes' tables (their own modules) and terminals."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,7 @@ import pandas as pd
 from joblib import Parallel, delayed
 
 from gpusim.arch import load_gpu
+from gpusim.errors import UserError
 from gpusim.experiments.micro.copies import copy_probes
 from gpusim.experiments.micro.memory import memory_probes
 from gpusim.experiments.micro.pipes import pipe_probes
@@ -19,7 +21,7 @@ from gpusim.experiments.micro.published import published_probes
 from gpusim.experiments.micro.recorded import recorded_probes
 from gpusim.experiments.micro.shared import shared_probes
 
-__all__ = ["MicroResult", "all_probes", "validate_micro"]
+__all__ = ["MicroResult", "all_probes", "chosen_probes", "validate_micro"]
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,22 @@ def all_probes() -> list[Probe]:
     """Every measured or published number there is a probe for."""
     compiled = [*pipe_probes(), *shared_probes(), *copy_probes(), *memory_probes()]
     return [*compiled, *recorded_probes(), *published_probes()]
+
+
+def chosen_probes(pattern: str | None) -> list[Probe]:
+    """The probes whose "mechanism: what" a regular expression fits, upper or lower case; all of them without one.
+
+    Raises UserError for a pattern that is none, or fits nothing.
+    """
+    try:
+        fits = re.compile(pattern or "", re.IGNORECASE).search
+    except re.error as error:
+        raise UserError("--only needs a regular expression", got=pattern, suggestion=str(error)) from error
+    probes = [probe for probe in all_probes() if fits(f"{probe.mechanism}: {probe.what}")]
+    if not probes:
+        raise UserError("no microbenchmark fits --only", got=pattern,
+                        suggestion="the first two columns of gpusim validate --micro hold what it is compared with")
+    return probes
 
 
 def validate_micro(

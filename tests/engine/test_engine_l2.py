@@ -1,0 +1,53 @@
+"""Laws of L2's places and writes: lines spread evenly, second copies go first, writes of far lines cost two slices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from engine_programs import Memory, program, rows, run, small_gpu
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpusim.arch import load_gpu
+from gpusim.engine.machine import machine_of, machine_record
+from gpusim.engine.memory import owner
+
+MACHINE = machine_of(load_gpu("h200"))
+RECORD = machine_record(MACHINE)[0]
+
+
+@given(st.integers(0, 1 << 28))
+@settings(max_examples=20, deadline=None, derandomize=True)
+def test_what_is_contiguous_fills_every_slice_and_set_evenly(turn: int) -> None:
+    """As many lines as there are slices, from a multiple of that: one each; twice as many sets: two ways of each."""
+    first, sets = turn * MACHINE.slices, MACHINE.l2_sets
+    assert len({owner(RECORD, line)[1] for line in range(first, first + MACHINE.slices)}) == MACHINE.slices
+    start = turn // sets * sets * MACHINE.slices
+    places = [owner(RECORD, line)[1:] for line in range(start, start + sets * MACHINE.slices, 7)]
+    assert len(set(places)) == len(places)
+
+
+@pytest.mark.parametrize("pitch_bits", range(3, 14))
+def test_no_pitch_crowds_slices_or_partitions(pitch_bits: int) -> None:
+    count = 64 * MACHINE.slices
+    places = np.array([owner(RECORD, i << pitch_bits)[:2] for i in range(count)])
+    assert np.bincount(places[:, 1], minlength=MACHINE.slices).max() < 3 * 64
+    assert abs(places[:, 0].mean() - 0.5) < 0.05
+
+
+def test_a_stream_of_writes_reaches_the_rate_that_all_sms_write_together() -> None:
+    """Also with partitions, where half of the sectors pass two slices: the rate is that of the SMs."""
+    gpu = small_gpu(8, "l2.write_bytes_per_cycle=64", "l2.slices=2")
+    stores = [row for _ in range(16) for row in rows("STG access=d stall=4")]
+    tiny = program([(8, stores)], {"d": Memory("STG128", lines=4)}, ctas=8, cta_bytes=32768)
+    result = run(tiny, gpu, record=None)
+    written = 8 * 8 * 16 * 512
+    assert written / result.cycles == pytest.approx(64, rel=0.15)
+
+
+def test_a_write_of_few_sectors_takes_a_slice_its_least_time() -> None:
+    stores = rows("STG access=d stall=4") * 8
+    piece = {"d": Memory("STG32", lines=32)}
+    slow, slower = (run(program(stores, piece), small_gpu(1, f"l2.write_request_cycles={cycles}")).cycles
+                    for cycles in (900.0, 1800.0))
+    assert slower > 1.5 * slow
