@@ -6,6 +6,7 @@ Source: cutlass/gemm/threadblock/mma_multistage.h (prologue, gmem_wait, mac_loop
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import gpusim as gs
@@ -23,7 +24,7 @@ clear_last_stage: as none, but the stage that no copy of the prologue fills is c
 
 
 class MainLoop(Protocol):
-    """What a main loop works on: two operands, ranges of k, and the instructions of a k step."""
+    """What a main loop works on: its operands, a range of k, and the instructions of a k step."""
 
     k: KRange
     ldmatrix: bool  # fragments come through it
@@ -33,7 +34,8 @@ class MainLoop(Protocol):
         """Of a warp, in a tile."""
 
     @property
-    def operands(self) -> tuple[StagedOperand, StagedOperand]: ...
+    def operands(self) -> Sequence[StagedOperand]:
+        """A, B, and what else is staged beside them, in the order of their copies."""
 
     def fetch(self, step: int, stage: int, buffer: int) -> None:
         """Fragments of a k step into one of two register buffers."""
@@ -86,8 +88,8 @@ def _fill(ctx: Context, loop: MainLoop, num_stages: int) -> None:
 
 
 def _main_loop(ctx: Context, loop: MainLoop, num_stages: int, *, zfill: bool) -> None:
-    a, b = loop.operands
-    stage_code = next_stage_code(ctx, a, b, stages=num_stages, ldmatrix=loop.ldmatrix)
+    operands = loop.operands
+    stage_code = next_stage_code(ctx, operands, stages=num_stages, ldmatrix=loop.ldmatrix)
     read, write, buffer = 0, num_stages - 1, 0
     for k_tile in ctx.range(loop.k.tiles, name="main_loop"):
         for step in range(loop.k_steps):
@@ -100,7 +102,7 @@ def _main_loop(ctx: Context, loop: MainLoop, num_stages: int, *, zfill: bool) ->
                 ctx.cp_async_commit_group()
                 ctx.cp_async_wait_group(num_stages - 2)
                 ctx.sync_threads()
-                ctx.code([*a.copies.next_tile(), *b.copies.next_tile(), *stage_code])
+                ctx.code([*(line for operand in operands for line in operand.copies.next_tile()), *stage_code])
                 read, write = (read + 1) % num_stages, (write + 1) % num_stages
             buffer = 1 - buffer
 

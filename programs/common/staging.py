@@ -186,8 +186,8 @@ class StagedOperand(Protocol):
         """Before the loop."""
 
 
-def next_stage_code(ctx: Context, a: StagedOperand, b: StagedOperand, *, stages: int, ldmatrix: bool) -> list[Line]:
-    """The step of both operands to the next stage to write and to read."""
-    counters = [a.copies.write_stage, b.copies.write_stage, a.read_stage, b.read_stage]
+def next_stage_code(ctx: Context, operands: Sequence[StagedOperand], *, stages: int, ldmatrix: bool) -> list[Line]:
+    """The step of all operands to the next stage to write and to read."""
+    counters = [*(operand.copies.write_stage for operand in operands), *(operand.read_stage for operand in operands)]
     return next_stage(ctx.recorder.registers, counters, stages=stages, ldmatrix=ldmatrix,
-                      k_major=a.k_major or b.k_major)
+                      k_major=any(operand.k_major for operand in operands))
