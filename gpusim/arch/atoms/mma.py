@@ -28,8 +28,8 @@ class MmaAtom:
     """One MMA instruction, with CuTe's name and traits.
 
     ``A_tv``, ``B_tv``, ``C_tv`` map (thread, value) to the column-major index in ``a_shape``, (N, K), (M, N);
-    ``thr_id`` maps a thread of the atom to a lane of the warp. ``mnemonic`` is the SASS name. Architectures from ``min_arch`` to
-    ``max_arch`` execute it; later ones emulate it, which is no longer this instruction.
+    ``thr_id`` maps a thread of the atom to a lane of the warp. ``mnemonic`` is the SASS name. Architectures from
+    ``min_arch`` to ``max_arch`` execute it; later ones emulate it, which is no longer this instruction.
     """
 
     name: str

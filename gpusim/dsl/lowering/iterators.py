@@ -101,7 +101,7 @@ def next_stage(registers: Registers, results: Sequence[Group], *, stages: int, l
     ``ldmatrix``: fragments come through it; ``k_major``: some operand has k contiguous, whose addresses need an XOR.
     """
     count = (13 if ldmatrix else 7) if stages == 2 else 17 if ldmatrix and k_major else 11 if ldmatrix else 13
-    count += OPERAND_STAGE * (len(results) // 2 - 2)
+    count += OPERAND_STAGE * max(0, len(results) // 2 - 2)
     lines = [Line(UNIFORM_OPS[n % len(UNIFORM_OPS)], registers.uniform()) for n in range(count - len(results))]
     source = lines[-1].dst if lines else (0, 0)
     return lines + [Line("UIADD3", result, (result, source)) for result in results]
