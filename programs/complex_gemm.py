@@ -1,7 +1,7 @@
 """CUTLASS 2.x GEMM of complex<float>: four real products each, by FFMA or on tensor cores as tf32.
 
 Parameters. tile, warp: (m, n, k) of a threadblock and a warp, in complex numbers; tile k is a multiple of 16 for tensor
-cores. instruction: (1, 1, 1) for FFMA, (16, 8, 8) for tensor cores (OpMultiplyAddComplex). num_stages: tiles in shared memory, 2 for
+cores. instruction: (1, 1, 1) for FFMA, (16, 8, 8) for tensor cores (OpMultiplyAddComplex). num_stages: tiles, 2 for
 MmaPipelined (FFMA only), 3 or more for MmaMultistage. layouts: of A and B, t by row, n by column. raster_log: CTAs go
 in bands of 2 ** raster_log tiles of n. clear: as in sgemm_multistage. alpha, beta: (real, imaginary); scale: of the
 output operator, which reads C where it adds beta * C. conjugate: operands taken so, any of "ab".
