@@ -8,9 +8,7 @@ from dataclasses import dataclass, field
 import gpusim as gs
 from common.conversion import Vector, immediate
 from common.output_op import LinearCombination, float_bits
-from gpusim.dsl import Context
-from gpusim.dsl.registers import Group
-from gpusim.dsl.statements import Line
+from gpusim import Context, Group, Line
 
 __all__ = ["NEGATE_FIRST", "ComplexOutputOp", "imaginary", "real", "require_conjugate"]
 

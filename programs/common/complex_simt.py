@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from common.complex_op import NEGATE_FIRST, require_conjugate
 from common.simt import ffma_triples
 from common.simt_loop import SimtLoop
-from gpusim.dsl.statements import Line
+from gpusim import Line
 
 __all__ = ["ComplexLoop"]
 

@@ -22,12 +22,7 @@ from common.multiplicand import DoubleMultiplicand, Multiplicand, StagedTile
 from common.operand import TensorOpOperand
 from common.output_op import LinearCombination, float_bits
 from common.tensor_op_epilogue import ROWS_PER_STEP, push_rows, widest_thread_map
-from gpusim.dsl import Context, Fragment, GmemTensor
-from gpusim.dsl.iterators import KRange
-from gpusim.dsl.launch import BlockCoordinate
-from gpusim.dsl.registers import Group
-from gpusim.dsl.statements import Line
-from gpusim.dsl.tiled import LANES, TiledMma
+from gpusim import LANES, BlockCoordinate, Context, Fragment, GmemTensor, Group, KRange, Line, TiledMma
 
 __all__ = ["ComplexTensorOpLoop", "complex_tensor_op_epilogue", "nearest_tf32"]
 

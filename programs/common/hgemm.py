@@ -7,11 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import gpusim as gs
-from gpusim import cute
-from gpusim.dsl import Context, Fragment, GmemTensor, Tile
-from gpusim.dsl.partitions import Partition, ThreadFragment
-from gpusim.dsl.tensors import SmemTensor
-from gpusim.dsl.tiled import TiledCopy, TiledMma
+from gpusim import Context, Fragment, GmemTensor, Partition, SmemTensor, ThreadFragment, Tile, TiledCopy, TiledMma, cute
 
 __all__ = ["SIZES", "async_row_copy", "cta_mma", "cta_tile", "epilogue", "flops", "load_tile", "problem",
            "reference", "require_stages", "require_two_k_steps", "row_copy", "staged_epilogue", "tile_count"]

@@ -11,7 +11,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 import gpusim as gs
-from gpusim.arch.atoms import CopyAtom
+from gpusim import LANES, CopyAtom, Group, TiledMma, ldmatrix_matrices, ldmatrix_origins
 from gpusim.cute.cutlass2 import (
     PitchLinearThreadMap,
     TensorOpMultiplicand,
@@ -22,9 +22,6 @@ from gpusim.cute.cutlass2 import (
     warp_raked,
     warp_striped,
 )
-from gpusim.dsl.partition import ldmatrix_matrices
-from gpusim.dsl.registers import Group
-from gpusim.dsl.tiled import LANES, TiledMma, ldmatrix_origins
 
 __all__ = ["DoubleMultiplicand", "LdmatrixMultiplicand", "Multiplicand", "StagedTile", "WordMultiplicand",
            "multiplicand_of"]

@@ -12,9 +12,7 @@ from typing import Protocol
 import gpusim as gs
 from common.staging import StagedOperand, next_stage_code
 from common.tensor_op import interleaved_pieces
-from gpusim.dsl import Context
-from gpusim.dsl.iterators import KRange
-from gpusim.dsl.lowering.iterators import dead_loads
+from gpusim import Context, KRange, dead_load_lines
 
 __all__ = ["CLEARS", "MainLoop", "multistage", "require_multistage"]
 
@@ -80,7 +78,7 @@ def _fill(ctx: Context, loop: MainLoop, num_stages: int) -> None:
     """All stages but one; what lies outside is zero there in any case."""
     ctx.code([line for operand in loop.operands for line in operand.setup()])
     for stage in range(num_stages - 1):
-        ctx.code(dead_loads())
+        ctx.code(dead_load_lines())
         for operand in loop.operands:
             operand.copies.copy_async(stage, stage, range(len(operand.copies)), zfill=True)
             ctx.code(operand.copies.next_tile())
@@ -111,7 +109,7 @@ def _copy_group(ctx: Context, loop: MainLoop, k_tile: int, stage: int, step: int
     """The copies that go beside a k step; the last two groups follow each other."""
     groups = [interleaved_pieces(len(operand.copies), step, loop.k_steps) for operand in loop.operands]
     if any(groups) and step < loop.k_steps - 1:
-        ctx.code(dead_loads())
+        ctx.code(dead_load_lines())
     for operand, pieces in zip(loop.operands, groups, strict=True):
         if pieces:
             operand.copies.copy_async(k_tile, stage, pieces, zfill=zfill)

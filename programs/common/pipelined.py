@@ -9,7 +9,7 @@ from __future__ import annotations
 import gpusim as gs
 from common.multistage import MainLoop
 from common.staging import next_stage_code
-from gpusim.dsl import Context
+from gpusim import Context
 
 __all__ = ["STAGES", "pipelined"]
 

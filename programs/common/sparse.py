@@ -17,15 +17,25 @@ from common.metadata import GROUP_ROWS, WORD_K
 from common.operand import TensorOpOperand
 from common.staging import StagedOperand, TileCopy
 from common.tensor_op_loop import TensorOpLoop
+from gpusim import (
+    LANES,
+    Access,
+    BlockCoordinate,
+    Code,
+    Context,
+    GlobalIterator,
+    GmemTensor,
+    Group,
+    KRange,
+    Line,
+    Pieces,
+    SharedAccess,
+    SmemArray,
+    TiledMma,
+    lane_bits,
+    read_key,
+)
 from gpusim.cute.cutlass2 import stripmined
-from gpusim.dsl import Context, GmemTensor, SmemArray
-from gpusim.dsl.iterators import GlobalIterator, KRange, Pieces, SharedAccess, lane_bits
-from gpusim.dsl.launch import BlockCoordinate
-from gpusim.dsl.lowering.loads import read_key
-from gpusim.dsl.registers import Group
-from gpusim.dsl.statements import Code, Line
-from gpusim.dsl.tiled import LANES, TiledMma
-from gpusim.program.access_builder import Access
 
 __all__ = ["SparseLoop"]
 

@@ -4,8 +4,7 @@ Leaves out the main loops themselves."""
 from __future__ import annotations
 
 import gpusim as gs
-from gpusim.dsl.dtypes import dtype_named
-from gpusim.dsl.tiled import TiledMma
+from gpusim import TiledMma, dtype_named
 
 __all__ = ["cut_tile", "interleaved_pieces", "tensor_op_mma"]
 
