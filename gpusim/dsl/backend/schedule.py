@@ -17,10 +17,10 @@ behind it (0.5 to 2.5 times), so the loads and stores before it come that much e
 
 LATE_SHARE, LATE_INTERVAL_CYCLES, LATE_ROWS = 0.3, 4, 280
 """Rule 5, read from loops of MmaPipelined (CUTLASS 4.2, CUDA 13.0). Eleven have tensor instructions of 4 cycles
-(m16n8k8 for sm_90) and k steps longer than their fragment loads, tiles of 64x64 to 128x256 and k of 16 and 32: the arithmetic
-for loads begins with 0.18 to 0.32 of the tensor instructions left; in five of them one or two loads that need none go
-ahead. With 8 cycles (m16n8k16; m16n8k8 for sm_75) or shorter k steps (warps of 32x32) it begins with the first one.
-Why is not known. Blocks of more rows (k of 64) go either way."""
+(m16n8k8 for sm_90) and k steps longer than their fragment loads, tiles of 64x64 to 128x256 and k of 16 and 32: the
+arithmetic for loads begins with 0.18 to 0.32 of the tensor instructions left; in five of them one or two loads that
+need none go ahead. With 8 cycles (m16n8k16; m16n8k8 for sm_75) or shorter k steps (warps of 32x32) it begins with the
+first one. Why is not known. Blocks of more rows (k of 64) go either way."""
 
 HELD_CYCLES = 3
 """MmaPipelined's tensor instructions stand 9 cycles apart instead of 6 while there are loads to be made ready."""
