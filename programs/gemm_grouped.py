@@ -18,7 +18,7 @@ import gpusim as gs
 
 __all__ = ["SIZES", "flops", "gemm_grouped", "problem", "reference"]
 
-SIZES = {}
+SIZES: dict[str, int] = {}
 
 
 def problem(problems, sort_problems, input_type, output_type, layouts, beta, scale):

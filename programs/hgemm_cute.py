@@ -3,9 +3,21 @@
 Parameters. tile: (m, n, k) of a CTA. warps: along m and n; their MMAs take turns. num_stages: tiles in shared memory.
 swizzle: of every shared tile, in bytes; S<B,3,3> on halves is S<B,4,3> on bytes: 32B, 64B, 128B for B = 1, 2, 3, or
 none, or pad:16B. pipe: staging tiles of the epilogue that are in flight together.
+Sizes need not be multiples of the tile, only K and N of eight: what lies outside arrives as zeros.
 """
 
-from common.hgemm import SIZES, cta_mma, flops, problem, reference, row_copy, staged_epilogue
+from common.hgemm import (
+    SIZES,
+    async_row_copy,
+    cta_mma,
+    cta_tile,
+    flops,
+    problem,
+    reference,
+    require_stages,
+    staged_epilogue,
+    tile_count,
+)
 
 import gpusim as gs
 
@@ -17,22 +29,22 @@ def hgemm_cute(ctx, A, B, D, *, tile=(128, 128, 32), warps=(2, 2), num_stages=3,
     bM, bN, bK = tile
     mma = cta_mma(tile, warps)
     kStep = mma.atom.shape_mnk[2]
-    k_tiles, k_steps = A.shape[1] // bK, bK // kStep
-    if num_stages < 2:
-        raise gs.UserError("a multistage pipeline needs one stage to fill and one to read",
-                           got=f"num_stages={num_stages}", suggestion="num_stages=2 or more")
-    m, n = ctx.launch((A.shape[0] // bM, B.shape[0] // bN), warps=mma.num_warps)
+    k_tiles, k_steps = tile_count(A.shape[1], bK), bK // kStep
+    require_stages(num_stages)
+    m, n = ctx.launch((tile_count(A.shape[0], bM), tile_count(B.shape[0], bN)), warps=mma.num_warps)
+    gA, gB = cta_tile(ctx, A, (bM, bK), (m, None)), cta_tile(ctx, B, (bN, bK), (n, None))  # (bM, bK, k_tiles)
+    gD = cta_tile(ctx, D, (bM, bN), (m, n))
     sA = ctx.smem("sA", gs.f16, (bM, bK, num_stages), swizzle=swizzle)
     sB = ctx.smem("sB", gs.f16, (bN, bK, num_stages), swizzle=swizzle)
     tCrA, tCrB = ctx.fragment(mma, "A", buffers=2), ctx.fragment(mma, "B", buffers=2)
     tCrD = ctx.fragment(mma, "C")
-    g2s = row_copy(gs.copy.SM80_CP_ASYNC_CACHEGLOBAL_16B, mma.num_threads, bK)
+    g2s_A, g2s_B = async_row_copy(gA, mma.num_threads), async_row_copy(gB, mma.num_threads)
     s2r_A = gs.tiled_copy_A(gs.copy.SM75_U32x4_LDSM_N, mma)
     s2r_B = gs.tiled_copy_B(gs.copy.SM75_U32x4_LDSM_N, mma)
 
     def load(k_tile, stage):
-        ctx.copy(g2s, tAgA[..., k_tile], tAsA[..., stage], pred=k_tile < k_tiles)
-        ctx.copy(g2s, tBgB[..., k_tile], tBsB[..., stage], pred=k_tile < k_tiles)
+        ctx.copy(g2s_A, tAgA[..., k_tile], tAsA[..., stage], pred=k_tile < k_tiles)
+        ctx.copy(g2s_B, tBgB[..., k_tile], tBsB[..., stage], pred=k_tile < k_tiles)
         ctx.cp_async_commit_group()  # also when there is nothing to copy: groups are counted
 
     def fetch(step, stage, buffer):
@@ -40,9 +52,8 @@ def hgemm_cute(ctx, A, B, D, *, tile=(128, 128, 32), warps=(2, 2), num_stages=3,
         ctx.copy(s2r_B, tCsB[..., step, stage], tCrB[buffer])
 
     with ctx.scope("prologue"):
-        tAgA = ctx.partition(g2s, ctx.local_tile(A, (bM, bK), (m, None)))  # (CPY, k_tiles)
-        tBgB = ctx.partition(g2s, ctx.local_tile(B, (bN, bK), (n, None)))
-        tAsA, tBsB = ctx.partition(g2s, sA.tile()), ctx.partition(g2s, sB.tile())  # (CPY, num_stages)
+        tAgA, tBgB = ctx.partition(g2s_A, gA), ctx.partition(g2s_B, gB)  # (CPY, k_tiles)
+        tAsA, tBsB = ctx.partition(g2s_A, sA.tile()), ctx.partition(g2s_B, sB.tile())  # (CPY, num_stages)
         tCsA = ctx.partition(s2r_A, sA.tile().blocks(kStep))  # (CPY, k_steps, num_stages)
         tCsB = ctx.partition(s2r_B, sB.tile().blocks(kStep))
         for stage in range(num_stages - 1):
@@ -67,5 +78,4 @@ def hgemm_cute(ctx, A, B, D, *, tile=(128, 128, 32), warps=(2, 2), num_stages=3,
             buffer = 1 - buffer
 
     with ctx.scope("epilogue"):
-        gD = ctx.local_tile(D, (bM, bN), (m, n))
         staged_epilogue(ctx, mma, tCrD, gD, over=sA, swizzle=swizzle, pipe=pipe)

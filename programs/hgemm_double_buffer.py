@@ -2,9 +2,21 @@
 
 Parameters. tile: (m, n, k) of a CTA. warps: along m and n. swizzle: of every shared tile, in bytes. pipe: staging
 tiles of the epilogue that are in flight together, 0: accumulators go to global memory as they are.
+Sizes need not be multiples of the tile, only K and N of eight: what lies outside arrives as zeros.
 """
 
-from common.hgemm import SIZES, cta_mma, direct_epilogue, flops, problem, reference, row_copy, staged_epilogue
+from common.hgemm import (
+    SIZES,
+    cta_mma,
+    cta_tile,
+    epilogue,
+    flops,
+    load_tile,
+    problem,
+    reference,
+    row_copy,
+    tile_count,
+)
 
 import gpusim as gs
 
@@ -18,8 +30,10 @@ def hgemm_double_buffer(ctx, A, B, D, *, tile=(128, 128, 32), warps=(2, 2), swiz
     bM, bN, bK = tile
     mma = cta_mma(tile, warps)
     kStep = mma.atom.shape_mnk[2]
-    k_tiles, k_steps = A.shape[1] // bK, bK // kStep
-    m, n = ctx.launch((A.shape[0] // bM, B.shape[0] // bN), warps=mma.num_warps)
+    k_tiles, k_steps = tile_count(A.shape[1], bK), bK // kStep
+    m, n = ctx.launch((tile_count(A.shape[0], bM), tile_count(B.shape[0], bN)), warps=mma.num_warps)
+    gA, gB = cta_tile(ctx, A, (bM, bK), (m, None)), cta_tile(ctx, B, (bN, bK), (n, None))  # (bM, bK, k_tiles)
+    gD = cta_tile(ctx, D, (bM, bN), (m, n))
     sA = ctx.smem("sA", gs.f16, (bM, bK, BUFFERS), swizzle=swizzle)
     sB = ctx.smem("sB", gs.f16, (bN, bK, BUFFERS), swizzle=swizzle)
     tCrA, tCrB = ctx.fragment(mma, "A", buffers=2), ctx.fragment(mma, "B", buffers=2)
@@ -29,8 +43,8 @@ def hgemm_double_buffer(ctx, A, B, D, *, tile=(128, 128, 32), warps=(2, 2), swiz
     s2r_B = gs.tiled_copy_B(gs.copy.SM75_U32x4_LDSM_N, mma)
 
     def load(k_tile):
-        ctx.copy(copy, tAgA[..., k_tile], tArA, pred=k_tile < k_tiles)
-        ctx.copy(copy, tBgB[..., k_tile], tBrB, pred=k_tile < k_tiles)
+        load_tile(ctx, copy, tAgA[..., k_tile], tArA, pred=k_tile < k_tiles)
+        load_tile(ctx, copy, tBgB[..., k_tile], tBrB, pred=k_tile < k_tiles)
 
     def store(stage):
         ctx.copy(copy, tArA, tAsA[..., stage])
@@ -41,8 +55,7 @@ def hgemm_double_buffer(ctx, A, B, D, *, tile=(128, 128, 32), warps=(2, 2), swiz
         ctx.copy(s2r_B, tCsB[..., step, stage], tCrB[buffer])
 
     with ctx.scope("prologue"):
-        tAgA = ctx.partition(copy, ctx.local_tile(A, (bM, bK), (m, None)))  # (CPY, k_tiles)
-        tBgB = ctx.partition(copy, ctx.local_tile(B, (bN, bK), (n, None)))
+        tAgA, tBgB = ctx.partition(copy, gA), ctx.partition(copy, gB)  # (CPY, k_tiles)
         tAsA, tBsB = ctx.partition(copy, sA.tile()), ctx.partition(copy, sB.tile())  # (CPY, BUFFERS)
         tArA, tBrB = ctx.fragment_like(tAgA), ctx.fragment_like(tBgB)
         tCsA = ctx.partition(s2r_A, sA.tile().blocks(kStep))  # (CPY, k_steps, BUFFERS)
@@ -67,8 +80,4 @@ def hgemm_double_buffer(ctx, A, B, D, *, tile=(128, 128, 32), warps=(2, 2), swiz
             buffer = 1 - buffer
 
     with ctx.scope("epilogue"):
-        gD = ctx.local_tile(D, (bM, bN), (m, n))
-        if pipe:
-            staged_epilogue(ctx, mma, tCrD, gD, over=sA, swizzle=swizzle, pipe=pipe)
-        else:
-            direct_epilogue(ctx, mma, tCrD, gD)
+        epilogue(ctx, mma, tCrD, gD, over=sA, swizzle=swizzle, pipe=pipe)

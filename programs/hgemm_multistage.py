@@ -3,27 +3,24 @@
 Parameters. tile: (m, n, k) of a CTA. warps: along m and n, each with a block of the tile. num_stages: tiles in shared
 memory. swizzle: of the shared tiles, in bytes: none, 32B, 64B, 128B, S<b,m,s>, pad:16B, cutlass. raster: the axis along
 which CTAs start, m or n.
+Sizes need not be multiples of the tile, only K and N of eight: what lies outside arrives as zeros.
 """
 
+from common.hgemm import (
+    SIZES,
+    async_row_copy,
+    cta_tile,
+    flops,
+    problem,
+    reference,
+    require_stages,
+    require_two_k_steps,
+    tile_count,
+)
+
 import gpusim as gs
-from gpusim import cute
 
-SIZES = {"M": 2048, "N": 2048, "K": 2048}
-
-
-def problem(M, N, K):
-    """B is stored as N x K by row, which is K x N by column."""
-    shapes = {"A": (M, K), "B": (N, K), "D": (M, N)}
-    return {name: gs.tensor(name, gs.f16, shape) for name, shape in shapes.items()}
-
-
-def flops(M, N, K):
-    return 2.0 * M * N * K
-
-
-def reference(inputs):
-    a, b = inputs["A"].astype("f4"), inputs["B"].astype("f4")
-    return {"D": (a @ b.T).astype("f2")}
+__all__ = ["SIZES", "flops", "hgemm_multistage", "problem", "reference"]
 
 
 @gs.kernel
@@ -31,33 +28,26 @@ def hgemm_multistage(ctx, A, B, D, *, tile=(128, 128, 32), warps=(2, 2), num_sta
     bM, bN, bK = tile
     mma = gs.tiled_mma(gs.mma.SM80_16x8x16_F32F16F16F32_TN, tile=(bM, bN), warps=warps)
     kStep = mma.atom.shape_mnk[2]
-    k_tiles, k_steps = A.shape[1] // bK, bK // kStep
-    if num_stages < 2:
-        raise gs.UserError("a multistage pipeline needs one stage to fill and one to read",
-                           got=f"num_stages={num_stages}", suggestion="num_stages=2 or more")
-    if k_steps < 2:
-        raise gs.UserError("register double buffering needs at least two k steps in a tile", got=f"tile k {bK}",
-                           suggestion=f"tile k of {2 * kStep} or more")
-
-    m, n = ctx.launch((A.shape[0] // bM, B.shape[0] // bN), warps=mma.num_warps, raster=raster)
-    gA = ctx.local_tile(A, (bM, bK), (m, None))  # (bM, bK, k_tiles)
-    gB = ctx.local_tile(B, (bN, bK), (n, None))
-    gD = ctx.local_tile(D, (bM, bN), (m, n))
+    k_tiles, k_steps = tile_count(A.shape[1], bK), bK // kStep
+    require_stages(num_stages)
+    require_two_k_steps(bK, kStep)
+    tiles = tile_count(A.shape[0], bM), tile_count(B.shape[0], bN)
+    m, n = ctx.launch(tiles, warps=mma.num_warps, raster=raster)
+    gA, gB = cta_tile(ctx, A, (bM, bK), (m, None)), cta_tile(ctx, B, (bN, bK), (n, None))  # (bM, bK, k_tiles)
+    gD = cta_tile(ctx, D, (bM, bN), (m, n))
     sA = ctx.smem("sA", gs.f16, (bM, bK, num_stages), swizzle=swizzle)
     sB = ctx.smem("sB", gs.f16, (bN, bK, num_stages), swizzle=swizzle)
     sA_steps, sB_steps = sA.tile().blocks(kStep), sB.tile().blocks(kStep)  # (bM, kStep, k_steps, num_stages)
     rA, rB = ctx.fragment(mma, "A", buffers=2), ctx.fragment(mma, "B", buffers=2)
     accumulators = ctx.fragment(mma, "C")
 
-    chunks = bK // 8  # 16-byte pieces of a row
-    threads = cute.Layout((mma.num_threads // chunks, chunks), (chunks, 1))
-    g2s = gs.tiled_copy(gs.copy.SM80_CP_ASYNC_CACHEGLOBAL_16B, threads, cute.Layout((1, 8), (8, 1)))
+    g2s_A, g2s_B = async_row_copy(gA, mma.num_threads), async_row_copy(gB, mma.num_threads)
     s2r = gs.copy.SM75_U32x4_LDSM_N
     r2g = gs.copy.UniversalCopy_32b
 
     def load(k_tile, stage):
-        ctx.copy(g2s, gA[..., k_tile], sA[..., stage], pred=k_tile < k_tiles)
-        ctx.copy(g2s, gB[..., k_tile], sB[..., stage], pred=k_tile < k_tiles)
+        ctx.copy(g2s_A, gA[..., k_tile], sA[..., stage], pred=k_tile < k_tiles)
+        ctx.copy(g2s_B, gB[..., k_tile], sB[..., stage], pred=k_tile < k_tiles)
         ctx.cp_async_commit_group()
 
     def fetch(step, stage, buffer):

@@ -3,9 +3,21 @@
 Parameters. tile: (m, n, k) of a CTA. warps: along m and n. swizzle: of the shared tiles, in bytes; none shows the bank
 conflicts of ldmatrix that 64B takes away. pipe: staging tiles of the epilogue in flight together, 0: accumulators go
 to global memory as they are, four bytes a thread.
+Sizes need not be multiples of the tile, only K and N of eight: what lies outside arrives as zeros.
 """
 
-from common.hgemm import SIZES, cta_mma, direct_epilogue, flops, problem, reference, row_copy, staged_epilogue
+from common.hgemm import (
+    SIZES,
+    cta_mma,
+    cta_tile,
+    epilogue,
+    flops,
+    load_tile,
+    problem,
+    reference,
+    row_copy,
+    tile_count,
+)
 
 import gpusim as gs
 
@@ -17,7 +29,9 @@ def hgemm_single_stage(ctx, A, B, D, *, tile=(128, 128, 32), warps=(2, 2), swizz
     bM, bN, bK = tile
     mma = cta_mma(tile, warps)
     kStep = mma.atom.shape_mnk[2]
-    m, n = ctx.launch((A.shape[0] // bM, B.shape[0] // bN), warps=mma.num_warps)
+    m, n = ctx.launch((tile_count(A.shape[0], bM), tile_count(B.shape[0], bN)), warps=mma.num_warps)
+    gA, gB = cta_tile(ctx, A, (bM, bK), (m, None)), cta_tile(ctx, B, (bN, bK), (n, None))  # (bM, bK, k_tiles)
+    gD = cta_tile(ctx, D, (bM, bN), (m, n))
     sA = ctx.smem("sA", gs.f16, (bM, bK, 1), swizzle=swizzle)
     sB = ctx.smem("sB", gs.f16, (bN, bK, 1), swizzle=swizzle)
     tCrA, tCrB, tCrD = (ctx.fragment(mma, operand) for operand in "ABC")
@@ -26,17 +40,16 @@ def hgemm_single_stage(ctx, A, B, D, *, tile=(128, 128, 32), warps=(2, 2), swizz
     s2r_B = gs.tiled_copy_B(gs.copy.SM75_U32x4_LDSM_N, mma)
 
     with ctx.scope("prologue"):
-        tAgA = ctx.partition(copy, ctx.local_tile(A, (bM, bK), (m, None)))  # (CPY, k_tiles)
-        tBgB = ctx.partition(copy, ctx.local_tile(B, (bN, bK), (n, None)))
+        tAgA, tBgB = ctx.partition(copy, gA), ctx.partition(copy, gB)  # (CPY, k_tiles)
         tAsA, tBsB = ctx.partition(copy, sA[..., 0]), ctx.partition(copy, sB[..., 0])
         tArA, tBrB = ctx.fragment_like(tAgA), ctx.fragment_like(tBgB)
         tCsA = ctx.partition(s2r_A, sA.tile().blocks(kStep))  # (CPY, k_steps, 1)
         tCsB = ctx.partition(s2r_B, sB.tile().blocks(kStep))
         ctx.clear(tCrD)
 
-    for k_tile in ctx.range(A.shape[1] // bK, name="main_loop"):
-        ctx.copy(copy, tAgA[..., k_tile], tArA)
-        ctx.copy(copy, tBgB[..., k_tile], tBrB)
+    for k_tile in ctx.range(tile_count(A.shape[1], bK), name="main_loop"):
+        load_tile(ctx, copy, tAgA[..., k_tile], tArA)
+        load_tile(ctx, copy, tBgB[..., k_tile], tBrB)
         ctx.copy(copy, tArA, tAsA)
         ctx.copy(copy, tBrB, tBsB)
         ctx.sync_threads()
@@ -47,8 +60,4 @@ def hgemm_single_stage(ctx, A, B, D, *, tile=(128, 128, 32), warps=(2, 2), swizz
         ctx.sync_threads()
 
     with ctx.scope("epilogue"):
-        gD = ctx.local_tile(D, (bM, bN), (m, n))
-        if pipe:
-            staged_epilogue(ctx, mma, tCrD, gD, over=sA, swizzle=swizzle, pipe=pipe)
-        else:
-            direct_epilogue(ctx, mma, tCrD, gD)
+        epilogue(ctx, mma, tCrD, gD, over=sA, swizzle=swizzle, pipe=pipe)

@@ -6,13 +6,10 @@ scale, activation: of the output operator; it reads C where it adds beta * C. ep
 or vector; epilogue_padding: of a row there, -1: as CUTLASS has it.
 """
 
-from common import gemm
 from common.output_op import LinearCombination
 from common.pipelined import STAGES, pipelined
 from common.problem import flops
-from common.simt import SimtShape, simt_epilogue, simt_type
-from common.simt_loop import SimtLoop
-from common.tensor_op import cut_tile
+from common.sgemm import problem, reference, simt_gemm
 
 import gpusim as gs
 
@@ -21,24 +18,10 @@ __all__ = ["SIZES", "flops", "problem", "reference", "sgemm_pipelined"]
 SIZES = {"M": 2048, "N": 2048, "K": 2048}
 
 
-def problem(M, N, K, input_type, layouts, beta, scale):
-    return gemm.problem(M, N, K, simt_type(input_type), input_type, layouts, beta, scale)
-
-
-def reference(inputs, input_type, alpha, beta, scale, activation):
-    return gemm.reference(inputs, input_type, alpha, beta, scale, activation)
-
-
 @gs.kernel
 def sgemm_pipelined(ctx, A, B, D, C=None, *, tile=(128, 128, 8), warp=(32, 64, 8), input_type="f32", layouts="nt",
                     raster="m", raster_log=0, alpha=1.0, beta=0.0, scale="default", activation="none",
                     epilogue_stores="scalar", epilogue_padding=-1):
-    shape = SimtShape(tile, warp, A.dtype.bits)
-    tiles = cut_tile(A.shape[0], tile[0]), cut_tile(B.shape[0], tile[1])
-    m, n = ctx.launch(tiles, warps=shape.threads // 32, raster=raster, raster_log=raster_log)
-    loop = SimtLoop(ctx, A, B, (m, n), shape, STAGES, gs.KRange(0, A.shape[1], tile[2]))
-    pipelined(ctx, loop)
-    with ctx.scope("epilogue"):
-        op = LinearCombination(alpha, beta, scale, activation)
-        simt_epilogue(ctx, D, (m, n), shape, loop.accumulators, loop.a.array, op, C, A.dtype,
-                      epilogue_stores, epilogue_padding).run()
+    op = LinearCombination(alpha, beta, scale, activation)
+    simt_gemm(ctx, (A, B, D, C), tile, warp, STAGES, (raster, raster_log), lambda loop: pipelined(ctx, loop), op,
+              (epilogue_stores, epilogue_padding))

@@ -96,11 +96,14 @@ class Context:
         return self.grid.local_tile(tensor, tile, coord)
 
     def partial_tile(self, tensor: GmemTensor, tile: tuple[int, int],
-                     coord: tuple[BlockCoordinate, BlockCoordinate]) -> Tile:
-        """The CTA's tile of a tensor that tiles need not divide: its partitions are predicated."""
+                     coord: tuple[BlockCoordinate | None, BlockCoordinate | None]) -> Tile:
+        """The CTA's tile(s) of a tensor that tiles need not divide: copies of them are predicated."""
         inside = self.grid.partial_tile(tensor, tile, coord)
         strides = tensor.bytes_of(tensor.strides[0]), tensor.bytes_of(tensor.strides[1])
-        return Tile(tensor, tensor.dtype, tile, strides, (), inside=inside)
+        free = [mode for mode, place in enumerate(coord) if place is None]
+        modes = tuple((-(-tensor.shape[mode] // tile[mode]), tile[mode] * strides[mode]) for mode in free)
+        spans = tuple((tile[0] * (mode == 0), tile[1] * (mode == 1)) for mode in free)
+        return Tile(tensor, tensor.dtype, tile, strides, modes, inside=inside, spans=spans)
 
     def smem(self, name: str, dtype: DType, shape: tuple[int, int, int], *, swizzle: str = "none",
              over: SmemTensor | None = None) -> SmemTensor:
@@ -212,8 +215,12 @@ class Context:
         widths = (accumulators.registers, a.registers, b.registers)
         self._add(Mma(mma.atom.mnemonic, triples, widths))
 
-    def clear(self, fragment: Fragment) -> None:
-        self._add(Clear(fragment.groups, fragment.registers))
+    def clear(self, fragment: Fragment | ThreadFragment) -> None:
+        """Zeros: accumulators, or registers that a predicated load may leave as they are."""
+        if isinstance(fragment, ThreadFragment):
+            self._add(Clear(tuple(start for start, _ in fragment.groups), fragment.groups[0][1]))
+        else:
+            self._add(Clear(fragment.groups, fragment.registers))
 
     def convert(self, fragment: Fragment, dtype: DType) -> Fragment:
         """A fragment of f32 accumulators rounded to a 16-bit type, two to a register."""

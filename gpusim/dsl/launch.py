@@ -141,12 +141,12 @@ class Grid:
     def local_tile(self, tensor: GmemTensor, tile: tuple[int, int], coord: tuple[object, object]) -> Tile:
         """The CTA's tile(s): modes with a block coordinate are fixed by the CTA, the others remain to be indexed.
 
-        Raises UserError when the tile does not divide the tensor: edge CTAs are not modelled.
+        Raises UserError when the tile does not divide the tensor.
         """
         if len(tensor.shape) != 2 or any(n % t for n, t in zip(tensor.shape, tile, strict=True)):
-            raise UserError(f"the tile must divide tensor {tensor.name}, partial tiles are not modelled yet",
+            raise UserError(f"the tile must divide tensor {tensor.name}",
                             got=f"{'x'.join(map(str, tensor.shape))} by {'x'.join(map(str, tile))}",
-                            suggestion="round the problem size up to a multiple of the tile")
+                            suggestion="ctx.partial_tile(), or a problem size that is a multiple of the tile")
         strides = tuple(map(tensor.bytes_of, tensor.strides))
         steps, modes = [0, 0], []
         for mode, place in enumerate(coord):

@@ -63,14 +63,16 @@ class Mover:
         to_moved, to_left = split(destination.offset, shared.period_bytes)
         from_moved, from_left = split(source.offset + self.residue(tensor.name), LINE_BYTES)
         key = (id(copy), self.row(tensor.name), source.shape, source.strides, from_left, shared.name,
-               destination.shape, to_left)
+               destination.shape, to_left, source.inside)
         row = recorder.access_row(key, lambda: async_copy_accesses(
             copy, source, destination, tensor=self.row(tensor.name), source_bytes=from_left,
             destination_bytes=to_left))
+        active = active and ("ZFILL" in copy.atom.mnemonic or source.inside is None or min(source.inside) > 0)
         return self._async_spec(recorder, copy, source, destination), Instance(row, to_moved, from_moved, active)
 
     def _async_spec(self, recorder: Recorder, copy: TiledCopy, source: Tile, destination: Tile) -> AsyncCopy:
-        key = (recorder.name, id(copy), source.of.name, destination.of.name, destination.shape)
+        partial = source.inside is not None
+        key = (recorder.name, id(copy), source.of.name, destination.of.name, destination.shape, partial)
         if key not in self._specs:
             rows, columns = copy_pieces(copy, destination.shape)
             tensor = destination.of
@@ -78,7 +80,7 @@ class Mover:
             self._kept.append(copy)
             self._specs[key] = AsyncCopy(copy.atom.mnemonic, source.of.name, tensor.name, len(rows),
                                          recorder.place_number(rows, columns), tensor.stage_bytes,
-                                         swizzle_kind(tensor, divided=True))
+                                         swizzle_kind(tensor, divided=True), partial)
         return self._specs[key]
 
     def ldmatrix(self, recorder: Recorder, atom: CopyAtom, source: Tile,
@@ -122,14 +124,16 @@ class Mover:
             raise UserError("accumulators are converted to the tensor's 16-bit type before they are stored",
                             got=fragment.dtype, suggestion="ctx.convert(accumulators, gs.f16)")
         moved, left = split(destination.offset + self.residue(tensor.name), LINE_BYTES)
-        row = recorder.access_row(("store", self.row(tensor.name), left, id(mma)), lambda: store_accesses(
+        key = ("store", self.row(tensor.name), left, id(mma), destination.inside)
+        row = recorder.access_row(key, lambda: store_accesses(
             mma, destination, left, tensor=self.row(tensor.name), operation=atom.operation,
             width=atom.bits_per_thread // 8))
         self.outputs.add(tensor.name)
         columns, pairs = mma.atoms[1], mma.registers("C") // 2
         order = store_rows(mma)
         registers = tuple(fragment.groups[i * columns + j] + pair for i, j, pair in order)
-        return Store(atom.mnemonic, tensor.name, registers, tuple(i * pairs + pair for i, _, pair in order)), \
+        rows = tuple(i * pairs + pair for i, _, pair in order)
+        return Store(atom.mnemonic, tensor.name, registers, rows, destination.inside is not None), \
             Instance(row, 0, moved)
 
 

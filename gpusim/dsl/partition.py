@@ -13,8 +13,8 @@ from gpusim.errors import UserError
 from gpusim.program.access_builder import Access
 
 __all__ = [
-    "async_copy_accesses", "copy_pieces", "ldmatrix_accesses", "ldmatrix_matrices", "require_aligned", "same_places",
-    "store_accesses", "store_rows", "swizzle_kind",
+    "async_copy_accesses", "copy_pieces", "inside", "ldmatrix_accesses", "ldmatrix_matrices", "require_aligned",
+    "same_places", "store_accesses", "store_rows", "swizzle_kind",
 ]
 
 ALL_LANES = 0xFFFFFFFF
@@ -36,7 +36,8 @@ def copy_pieces(copy: TiledCopy, tile: tuple[int, int]) -> tuple[np.ndarray, np.
 
 def async_copy_accesses(copy: TiledCopy, source: Tile, destination: Tile, *, tensor: int, source_bytes: int,
                         destination_bytes: int) -> list[Access]:
-    """One access per piece; ``*_bytes``: what is left of the tiles' offsets after their multiples of a period."""
+    """One access per piece; ``*_bytes``: what is left of the tiles' offsets after their multiples of a period. What a
+    partial tile does not have is left out, or zero where the atom fills."""
     rows, columns = copy_pieces(copy, destination.shape)
     shared = destination.of.addresses(destination_bytes + destination.byte_offsets(rows, columns))  # type: ignore[union-attr]
     offsets = source_bytes + source.byte_offsets(rows, columns)
@@ -44,7 +45,22 @@ def async_copy_accesses(copy: TiledCopy, source: Tile, destination: Tile, *, ten
     require_aligned(shared, width, destination.of, "cp.async")
     require_aligned(offsets, width, source.of, "cp.async")
     label = f"cp.async {source.of.name} -> {destination.of.name}"
-    return [_access(copy.atom.operation, label, width, s, g, tensor) for s, g in zip(shared, offsets, strict=True)]
+    lanes, fill = inside(source, rows, columns, width * 8 // source.dtype.bits), "ZFILL" in copy.atom.mnemonic
+    return [_access(copy.atom.operation, label, width, s, g, tensor, lane, fill)
+            for s, g, lane in zip(shared, offsets, lanes, strict=True)]
+
+
+def inside(tile: Tile, rows: np.ndarray, columns: np.ndarray, elements: int) -> np.ndarray:
+    """Which of the vectors of some elements that begin at (rows, columns) the tensor has. Raises UserError for one that
+    straddles its end."""
+    if tile.inside is None:
+        return np.full(rows.shape, True)
+    contiguous = tile.inside[int(tile.strides[1] == tile.dtype.bytes)]
+    if contiguous % elements:
+        raise UserError(f"a tensor must end with a whole vector of {elements} elements", place=tile.of.name,
+                        got=contiguous, suggestion="pad the problem or copy fewer bits")
+    found: np.ndarray = (rows < tile.inside[0]) & (columns < tile.inside[1])
+    return found
 
 
 def copy_bytes(copy: TiledCopy, source: Tile) -> int:
@@ -103,7 +119,8 @@ def store_accesses(mma: TiledMma, destination: Tile, destination_bytes: int, *, 
         row = warp_m[:, None] + i * mma.atom_step("A") + rows[:, 2 * pair]
         column = warp_n[:, None] + j * mma.atom_step("B") + columns[:, 2 * pair]
         offsets = destination_bytes + destination.byte_offsets(row, column)
-        accesses.append(_access(operation, label, width, None, offsets.reshape(-1), tensor))
+        lanes = inside(destination, row, column, 2).reshape(-1)
+        accesses.append(_access(operation, label, width, None, offsets.reshape(-1), tensor, lanes))
     return accesses
 
 
@@ -119,13 +136,16 @@ def swizzle_kind(tensor: SmemTensor, *, divided: bool) -> str:
 
 
 def _access(operation: str, label: str, width: int, shared: np.ndarray | None, offsets: np.ndarray | None,
-            tensor: int) -> Access:
+            tensor: int, lanes: np.ndarray | None = None, fill: bool = False) -> Access:
+    """``lanes``: which take part, None: all; ``fill``: the others write zeros."""
     given = shared if shared is not None else offsets
     assert given is not None
     warps = given.size // LANES
     shaped = [None if part is None else part.reshape(warps, LANES) for part in (shared, offsets)]
     full = np.full(warps, ALL_LANES, np.uint32)
-    return Access(operation, label, width, shaped[0], shaped[1], tensor, full, np.zeros(warps, np.uint32))
+    taking = full if lanes is None else np.packbits(lanes.reshape(-1, LANES), 1, "little").view(np.uint32)[:, 0]
+    return Access(operation, label, width, shaped[0], shaped[1], tensor, full if fill else taking,
+                  full & ~taking if fill else np.zeros(warps, np.uint32))
 
 
 def require_aligned(addresses: np.ndarray, width: int, tensor: GmemTensor | SmemTensor, verb: str) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from gpusim.arch.atoms import CopyAtom
 from gpusim.cute import Layout, size
 from gpusim.cute.tiled_copy import TiledCopy as CuteTiledCopy
-from gpusim.dsl.partition import copy_pieces, require_aligned
+from gpusim.dsl.partition import copy_pieces, inside, require_aligned
 from gpusim.dsl.registers import Group
 from gpusim.dsl.tensors import Fragment, SmemTensor, Tile
 from gpusim.dsl.tiled import TiledCopy
@@ -86,12 +86,7 @@ class Partition:
     @property
     def inside(self) -> np.ndarray:
         """(pieces, threads) what lies in the tensor. Raises UserError for a vector that straddles its end."""
-        rows, columns = self.tile.inside or self.tile.shape
-        contiguous = columns if self.by_row else rows
-        if contiguous % self.elements:
-            raise UserError(f"a tensor must end with a whole vector of {self.elements} elements",
-                            place=self.tile.of.name, got=contiguous, suggestion="pad the problem or copy fewer bits")
-        return (self.rows < rows) & (self.columns < columns)
+        return inside(self.tile, self.rows, self.columns, self.elements)
 
     @property
     def by_row(self) -> bool:

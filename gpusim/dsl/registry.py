@@ -118,18 +118,20 @@ def _find(name: str) -> Path:
 
 
 def _import(path: Path) -> ModuleType:
-    """Import a file under a name of its own; its directory is importable while it loads (programs/common)."""
+    """Import a file under a name of its own; its directory is importable while it loads, and so is that of this
+    installation's programs (programs/common), for copies of them."""
     spec = importlib.util.spec_from_file_location(f"gpusim_program_{path.stem}", path)
     if spec is None or spec.loader is None:
         raise UserError("a program is a Python file", place=str(path))
     module = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(path.parent))
+    before = list(sys.path)
+    sys.path[:0] = [str(path.parent), *sorted({str(known.parent) for known in list_data("programs", ".py").values()})]
     try:
         spec.loader.exec_module(module)
     except SyntaxError as error:
         raise UserError("the program is not valid Python", place=f"{path}:{error.lineno}", got=error.msg) from error
     finally:
-        sys.path.remove(str(path.parent))
+        sys.path[:] = before
     return module
 
 

@@ -24,6 +24,7 @@ class AsyncCopy:
     coordinates: int
     stage_bytes: int
     xor: str  # "", "row" (of the row number), "shifted" (of higher bits of the row number)
+    partial: bool = False  # each piece has a predicate of its own
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,7 @@ class Store:
     tensor: str
     registers: tuple[int, ...]
     rows: tuple[int, ...]
+    partial: bool = False  # each store has a predicate
 
 
 @dataclass(frozen=True)

@@ -145,7 +145,8 @@ class Tile:
     modes: tuple[tuple[int, int], ...]  # (extent, stride in bytes)
     offset: int = 0  # bytes
     outside: str = ""  # the index that is out of range
-    inside: tuple[int, int] | None = None  # rows and columns that the tensor has there; None: all, without predicates
+    inside: tuple[int, int] | None = None  # rows and columns the tensor has from the origin on; None: no predicates
+    spans: tuple[tuple[int, int], ...] = ()  # with ``inside``: rows and columns that a step of each mode goes on
 
     def __getitem__(self, index: tuple[EllipsisType | slice | int, ...] | int) -> Tile:
         given = index if isinstance(index, tuple) else (index,)
@@ -160,7 +161,15 @@ class Tile:
             offset += item * stride
             if not 0 <= item < extent:
                 outside = f"index {item} of a mode of {extent}"
-        return replace(self, modes=(), offset=offset, outside=outside)
+        return replace(self, modes=(), offset=offset, outside=outside, inside=self._inside_at(items), spans=())
+
+    def _inside_at(self, items: tuple[object, ...]) -> tuple[int, int] | None:
+        """What the tensor has of the tile that some indices choose."""
+        if self.inside is None:
+            return None
+        left = [have - sum(int(item) * span[axis] for item, span in zip(items, self.spans, strict=True))  # type: ignore[call-overload]
+                for axis, have in enumerate(self.inside)]
+        return max(0, min(left[0], self.shape[0])), max(0, min(left[1], self.shape[1]))
 
     def blocks(self, columns: int) -> Tile:
         """The tile cut into column blocks (an extra first mode): ``tile.blocks(16)[..., k_block, stage]``."""
@@ -168,21 +177,24 @@ class Tile:
             raise UserError("column blocks must divide the tile's columns", place=self.of.name,
                             got=f"{self.shape[1]} columns in blocks of {columns}")
         mode = (self.shape[1] // columns, columns * self.strides[1])
-        return replace(self, shape=(self.shape[0], columns), modes=(mode, *self.modes))
+        return replace(self, shape=(self.shape[0], columns), modes=(mode, *self.modes), spans=self._spans((0, columns)))
 
     def divide(self, shape: tuple[int, int]) -> Tile:
         """The tile cut into smaller ones, two extra first modes: ``tile.divide(s)[..., i, j]`` (zipped_divide)."""
-        if self.inside or any(n < 1 or extent % n for n, extent in zip(shape, self.shape, strict=True)):
-            raise UserError("smaller tiles must divide the tile, which must be whole", place=self.of.name,
-                            got=f"{self.shape} by {shape}")
+        if any(n < 1 or extent % n for n, extent in zip(shape, self.shape, strict=True)):
+            raise UserError("smaller tiles must divide the tile", place=self.of.name, got=f"{self.shape} by {shape}")
         steps = zip(self.shape, shape, self.strides, strict=True)
         modes = tuple((extent // n, n * stride) for extent, n, stride in steps)
-        return replace(self, shape=shape, modes=(*modes, *self.modes))
+        return replace(self, shape=shape, modes=(*modes, *self.modes), spans=self._spans((shape[0], 0), (0, shape[1])))
+
+    def _spans(self, *first: tuple[int, int]) -> tuple[tuple[int, int], ...]:
+        """With further modes in front; only a partial tile keeps them."""
+        return (*first, *self.spans) if self.inside else ()
 
     def transposed(self) -> Tile:
         """Rows as columns."""
-        inside = self.inside and self.inside[::-1]
-        return replace(self, shape=self.shape[::-1], strides=self.strides[::-1], inside=inside)
+        inside, spans = self.inside and self.inside[::-1], tuple(span[::-1] for span in self.spans)
+        return replace(self, shape=self.shape[::-1], strides=self.strides[::-1], inside=inside, spans=spans)
 
     def byte_offsets(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Byte offsets of elements from the tile's origin (without ``offset``)."""

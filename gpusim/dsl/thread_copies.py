@@ -15,7 +15,7 @@ transposes of 32 x 32, with and without bounds, and the CuTe hgemm of programs/h
 | ... of a stage chosen in a loop | 2 per register |
 | global address in another row than the piece before | 1 |
 | ... of a partial tile | 9: row x pitch + column in 64 bits, anew under each predicate |
-| ... of a tile chosen by an index | 2 |
+| ... of a tile chosen by an index | 2, its further rows 1 as in a whole one (not compared with compiled code) |
 | predicate of a piece of a partial tile | 1 |
 
 They miss stage counters, branches around guarded stores and what ptxas then computes twice: hgemm's loop comes out 9 %
@@ -91,7 +91,7 @@ class ThreadCopies:
         pointer = (0, 0) if isinstance(tile.of, SmemTensor) else registers.vector(2)
         bounds = registers.vector() if tile.inside else (0, 0)
         part = Partition(copy, tile, rows, columns, elements, Addresses(pointer, bounds),
-                         any(extent > 1 for extent, _ in tile.modes))
+                         any(extent > 1 for extent, _ in tile.modes) or bool(tile.spans))
         self._kept.append(part.addresses)
         return part, self._set_up(recorder, part)
 
@@ -130,7 +130,7 @@ class ThreadCopies:
             kinds = f"{type(source).__name__} to {type(destination).__name__}"
             raise UserError("a partition is copied to another one or to and from registers", got=kinds,
                             suggestion="partition the tile: ctx.partition(copy, tile)")
-        return [(code, replace(instance, active=active)) for code, instance in copied]
+        return [(code, replace(instance, active=active and instance.active)) for code, instance in copied]
 
     def _between(self, recorder: Recorder, source: Partition, destination: Partition) -> list[Copied]:
         if len(source) != len(destination):
@@ -200,10 +200,11 @@ class ThreadCopies:
         return Placed(part, moved, left, part.bytes_at(left), ())
 
     def _instance(self, recorder: Recorder, atom: CopyAtom, placed: list[Placed]) -> Instance:
-        key = ("thread", atom.operation, *((id(p.part.addresses), p.left) for p in placed))
+        key = ("thread", atom.operation, *((id(p.part.addresses), p.left, p.part.tile.inside) for p in placed))
         row = recorder.access_row(key, lambda: self._accesses(atom, placed))
         shared = sum(p.moved for p in placed if p.part.in_shared)
-        return Instance(row, shared, sum(p.moved for p in placed if not p.part.in_shared))
+        active = "ZFILL" in atom.mnemonic or all(p.part.in_shared or bool(p.part.inside.any()) for p in placed)
+        return Instance(row, shared, sum(p.moved for p in placed if not p.part.in_shared), active)
 
     def _accesses(self, atom: CopyAtom, placed: list[Placed]) -> list[Access]:
         """``zfill``: what lies outside the tensor arrives as zeros."""
@@ -253,7 +254,7 @@ def _global_sources(recorder: Recorder, part: Partition) -> tuple[list[Line], li
         if part.tile.inside:
             guards = (registers.predicate(),)
             lines.append(Line("ISETP.LT.AND", guards[0], (part.addresses.bounds,)))
-        if not part.same_row(piece) and part.tile.inside:
+        if not part.same_row(piece) and part.tile.inside and not part.moves:
             lines += chain(registers, GUARDED_ROW, (pointer[0], 1))
             pointer = _sum(registers, part.addresses.pointer, lines, ("LEA", "LEA.HI.X"))
         elif piece and not part.same_row(piece):

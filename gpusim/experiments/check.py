@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from gpusim.arch import GpuSpec, load_gpu
 from gpusim.dsl.backend import check_hazards
@@ -90,7 +91,7 @@ def _conflicts(program: Program) -> Iterator[Verdict]:
     for row in shared_memory_table(program).itertuples():
         free = row.wavefronts <= row.wavefronts_ideal
         detail = "conflict-free" if free else f"{row.ways:.2f} ways, {row.bank_conflicts:,.0f} bank conflicts"
-        yield Verdict(f"{row.label}, line {row.line}", "pass" if free else "note", detail)
+        yield Verdict(f"{row.label}, {Path(row.file).name}:{row.line}", "pass" if free else "note", detail)
 
 
 def _first_of(found: Sequence[object]) -> str:

@@ -27,12 +27,13 @@ class Unbuilt(UserError):
 
 @dataclass(frozen=True)
 class _Family:
-    """A family of kernels that a program can be: what its columns must be, and the parameters it takes."""
+    """A family of kernels that a program can be: what its columns must be (a tuple: one of several), the parameters it
+    takes, its problem sizes and their columns."""
 
     program: str
     needs: Mapping[str, object]
     parameters: Callable[[Row], dict[str, object]]
-    sizes: Mapping[str, str] = field(default_factory=dict)  # problem sizes beside M, N, K: their columns
+    sizes: Mapping[str, str] = field(default_factory=lambda: {size: size for size in ("M", "N", "K")})
 
 
 def _multistage_parameters(row: Row) -> dict[str, object]:
@@ -98,10 +99,66 @@ def _slices(row: Row) -> int:
     return max(1, int(row["split_k"]))
 
 
-_CUTLASS = {"smem_swizzle": "cutlass", "epilogue": "cutlass", "split_k": 1, "cluster_m": 1, "cluster_n": 1}
-_FFMA = {**_CUTLASS, **dict.fromkeys(("a_dtype", "b_dtype", "acc_dtype", "out_dtype"), "f32"), "inst_m": 1, "inst_n": 1,
-         "inst_k": 1}
+def _array(row: Row) -> dict[str, object]:
+    return {**_batched(row), "mode": "array"}
 
+
+def _grouped(row: Row) -> dict[str, object]:
+    """As many problems of one size as ``split_k`` says."""
+    return {**_batched(row), "problems": ", ".join(["x".join(str(int(row[size])) for size in "MNK")] * _slices(row))}
+
+
+def _indexed(which: str) -> Callable[[Row], dict[str, object]]:
+    """Rows of A ("a"), of D ("d") or of both through indices."""
+    return lambda row: {**_staged(_tensor_op)(row), "gather_a": "a" in which, "scatter_d": "d" in which}
+
+
+def _interleaved(row: Row) -> dict[str, object]:
+    """Layouts are those of the program, all types but the accumulator's that of A."""
+    _require_alike(row, "a_dtype", "b_dtype", "out_dtype")
+    names = ("tile", "warp", "instruction", "raster_log", "input_type", "num_stages")
+    named = {**row, "layout_a": "row", "layout_b": "col"}
+    parameters = _staged(_tensor_op)(named)
+    return {name: parameters[name] for name in names}
+
+
+def _sparse(row: Row) -> dict[str, object]:
+    parameters = _staged(_tensor_op)(row)
+    return {name: value for name, value in parameters.items() if name != "instruction"}
+
+
+def _wmma(row: Row) -> dict[str, object]:
+    parameters = _tensor_op(row)
+    return {name: value for name, value in parameters.items() if name != "instruction"}
+
+
+def _simt(row: Row) -> dict[str, object]:
+    _require_alike(row, "a_dtype", "b_dtype", "acc_dtype", "out_dtype")
+    return {**_threadblock(row), "input_type": str(row["a_dtype"])}
+
+
+def _dp4a(row: Row) -> dict[str, object]:
+    return {**_threadblock(row), "output_type": str(row["out_dtype"])}
+
+
+def _complex(row: Row) -> dict[str, object]:
+    return {**_staged(_threadblock)(row), "instruction": [int(row["inst_m"]), int(row["inst_n"]), int(row["inst_k"])]}
+
+
+def _require_alike(row: Row, first: str, *others: str) -> None:
+    for column in others:
+        if row[column] != row[first]:
+            raise Unbuilt(f"{column} is {first}", got=f"{row[column]} and {row[first]}")
+
+
+_CUTLASS = {"smem_swizzle": "cutlass", "epilogue": "cutlass", "split_k": 1, "cluster_m": 1, "cluster_n": 1}
+_SCALAR = {**_CUTLASS, "inst_m": 1, "inst_n": 1, "inst_k": 1}
+_FFMA = {**_SCALAR, "a_dtype": ("f32", "f64")}
+_BYTES = {**_CUTLASS, "inst_m": 1, "inst_n": 1, "inst_k": 4, "stages": 2, **dict.fromkeys(("a_dtype", "b_dtype"), "s8"),
+          "acc_dtype": "s32"}
+_COMPLEX = {**_CUTLASS, **dict.fromkeys(("a_dtype", "b_dtype", "acc_dtype", "out_dtype"), "cf32"), "inst_m": (1, 16)}
+_WMMA = {**_CUTLASS, "inst_m": 16, "inst_n": 16, "inst_k": 16, "stages": 2}
+_MMA_SP = {**_CUTLASS, "a_dtype": ("f16", "bf16"), "inst_m": 16, "inst_n": 8, "inst_k": 32}
 _SPLIT = {name: needed for name, needed in _CUTLASS.items() if name != "split_k"}
 _SPLIT_FAMILIES = {
     "splitkserial": ("gemm_splitk_serial", _split_k), "splitkparallel": ("gemm_splitk_parallel", _split_k_parallel),
@@ -123,24 +180,53 @@ _FAMILIES: dict[tuple[str, str], _Family] = {
         },
         _multistage_parameters,
     ),
-    ("cutlass", "multistage"): _Family("gemm_multistage", _CUTLASS, _staged(_tensor_op)),
-    ("cutlass", "multistage_slicedk"): _Family("gemm_multistage", _CUTLASS, _staged(_tensor_op)),
-    ("cutlass", "multistage_batched"): _Family("gemm_batched", _SPLIT, _batched, {"batches": "split_k"}),
-    ("cutlass", "pipelined"): _Family("gemm_pipelined", {**_CUTLASS, "stages": 2}, _tensor_op),
-    ("cutlass", "simt_pipelined"): _Family("sgemm_pipelined", {**_FFMA, "stages": 2}, _threadblock),
-    ("cutlass", "simt_multistage"): _Family("sgemm_multistage", _FFMA, _staged(_threadblock)),
 }
-"""By source and family; a new program that is a kernel of kernels.csv adds its row here."""
+"""By source and family; a new program that is a kernel of kernels.csv adds its row here or below."""
+
+_CUTLASS_FAMILIES: dict[str, _Family] = {
+    **dict.fromkeys(("multistage", "multistageslicedk"), _Family("gemm_multistage", _CUTLASS, _staged(_tensor_op))),
+    "pipelined": _Family("gemm_pipelined", {**_CUTLASS, "stages": 2}, _tensor_op),
+    "batched": _Family("gemm_batched", _SPLIT, _batched, {**{n: n for n in "MNK"}, "batches": "split_k"}),
+    "array": _Family("gemm_batched", _SPLIT, _array, {**{n: n for n in "MNK"}, "batches": "split_k"}),
+    "grouped": _Family("gemm_grouped", {**_SPLIT, "raster_log": 0}, _grouped, {}),
+    **{name: _Family("gemm_gather_scatter", _CUTLASS, _indexed(which))
+       for name, which in (("gather", "a"), ("scatter", "d"), ("gatherscatter", "ad"))},
+    "interleaved": _Family("gemm_interleaved", {**_CUTLASS, "acc_dtype": "s32"}, _interleaved),
+    "sparse": _Family("gemm_sparse", _MMA_SP, _sparse),
+    "wmma": _Family("wmma_gemm", _WMMA, _wmma),
+    "simtpipelined": _Family("sgemm_pipelined", {**_FFMA, "stages": 2}, _simt),
+    "simtmultistage": _Family("sgemm_multistage", _FFMA, _staged(_simt)),
+    "dp4a": _Family("igemm_dp4a", _BYTES, _dp4a),
+    "complex": _Family("complex_gemm", _COMPLEX, _complex),
+}
+"""CUTLASS's by the name of the family without underscores, and without the main loop in front where it is no other."""
+_BY_TYPE = {("simtpipelined", "s8"): "dp4a", **{(name, "cf32"): "complex" for name in (
+    "simt", "simtpipelined", "simtmultistage", "multistage")}}
+"""Families that go by the type of A, too."""
+_CONVOLUTIONS = ("conv", "implicitgemm", "fprop", "dgrad", "wgrad")
 
 
 def _family_of(row: Row) -> _Family | None:
     source, family = str(row["source"]), str(row["family"])
+    if source != "cutlass":
+        return _FAMILIES.get((source, family))
     plain = family.replace("_", "")
+    if any(word in plain for word in _CONVOLUTIONS):
+        raise Unbuilt("M, N and K do not say the image, the filter and the padding of a convolution",
+                      got=f"family '{family}'", suggestion="gpusim run conv2d_fprop problem.H=... problem.R=...")
     for ending, (program, parameters) in _SPLIT_FAMILIES.items():
         pipeline = plain.removesuffix(ending)
-        if source == "cutlass" and pipeline != plain and (pipeline in _PIPELINES or not pipeline):
+        if pipeline != plain and (pipeline in _PIPELINES or not pipeline):
             return _Family(program, {**_SPLIT, **_PIPELINES.get(pipeline, {})}, parameters)
-    return _FAMILIES.get((source, family))
+    plain = _BY_TYPE.get((plain, str(row["a_dtype"])), plain)
+    return _CUTLASS_FAMILIES.get(plain) or _CUTLASS_FAMILIES.get(_without_pipeline(plain))
+
+
+def _without_pipeline(family: str) -> str:
+    """multistagebatched is batched, simtdp4a dp4a, complexmultistage complex."""
+    for word in ("multistage", "pipelined", "tensorop", "simt"):
+        family = family.removeprefix(word).removesuffix(word)
+    return family
 
 
 def job_for_row(row: Row, *, gpu: str, fidelity: str) -> Job:
@@ -149,10 +235,10 @@ def job_for_row(row: Row, *, gpu: str, fidelity: str) -> Job:
     if family is None:
         raise Unbuilt(f"no program for family '{row['family']}' of source '{row['source']}'")
     for column, needed in family.needs.items():
-        if str(row[column]) != str(needed):
-            raise Unbuilt(f"{family.program} has {column} {needed} only", got=row[column])
-    settings = [f"problem.{size}={int(row[size])}" for size in ("M", "N", "K")]
-    settings += [f"problem.{size}={int(row[column])}" for size, column in family.sizes.items()]
+        allowed = [str(value) for value in (needed if isinstance(needed, tuple) else (needed,))]
+        if str(row[column]) not in allowed:
+            raise Unbuilt(f"{family.program} has {column} {' or '.join(allowed)} only", got=row[column])
+    settings = [f"problem.{size}={int(row[column])}" for size, column in family.sizes.items()]
     settings += [f"parameters.{key}={value}" for key, value in family.parameters(row).items()]
     settings += [f"gpu={gpu}", f"fidelity={fidelity}", "l2=cold", "flush=true", "launch_overhead=true",
                  "timeline.cycles=0"]

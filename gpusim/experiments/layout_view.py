@@ -109,7 +109,7 @@ def _contiguous_mode(layout: Layout) -> int | None:
 
 def _view_mma(atom: MmaAtom) -> View:
     m, n, k = atom.shape_mnk
-    operands = {"A": (atom.A_tv, (m, k)), "B": (atom.B_tv, (n, k)), "C": (atom.C_tv, (m, n))}
+    operands = {"A": (atom.A_tv, atom.a_shape), "B": (atom.B_tv, (n, k)), "C": (atom.C_tv, (m, n))}
     title = f"{atom.name}: {atom.mnemonic}, {m}x{n}x{k}, {atom.dtype_a} x {atom.dtype_b} -> {atom.dtype_d}"
     text = "\n\n".join(f"{name} {tv_table(tv, shape)}" for name, (tv, shape) in operands.items())
     data: dict[str, Any] = {"atom": atom.name, "mnemonic": atom.mnemonic, "shape_mnk": [m, n, k]}

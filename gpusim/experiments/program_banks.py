@@ -60,7 +60,7 @@ def _row(access: SourceAccess) -> dict[str, object]:
     wavefronts = int((cost.wavefronts * access.executions).sum())
     ideal = int((cost.ideal_wavefronts * access.executions).sum())
     return {
-        "label": access.label, "line": access.line, "operation": access.operation,
+        "label": access.label, "file": Path(access.file).name, "line": access.line, "operation": access.operation,
         "warps": len(np.unique(access.warp)), "addresses": len(access.shared),
         "phases": int(cost.ideal_wavefronts.sum()), "ways": round(wavefronts / max(ideal, 1), 3),
         "worst_ways": round(float(worst.max()), 3), "worst_warp": int(access.warp[worst == worst.max()].min()),

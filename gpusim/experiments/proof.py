@@ -4,6 +4,7 @@ Leaves out the search for the layout (gpusim.experiments.swizzle_search) and tim
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import pandas as pd
 
@@ -19,6 +20,7 @@ class AccessProof:
     """One source access: what was counted over all its warps and addresses, and the argument where there is one."""
 
     label: str
+    file: str
     line: int
     operation: str
     is_copy: bool
@@ -68,7 +70,8 @@ class Proof:
 
     def table(self) -> pd.DataFrame:
         """One row per source access."""
-        names = ("label", "line", "operation", "warps", "checked", "phases", "wavefronts", "bank_conflicts", "argument")
+        names = ("label", "file", "line", "operation", "warps", "checked", "phases", "wavefronts", "bank_conflicts",
+                 "argument")
         return pd.DataFrame([{name: getattr(access, name) for name in names} for access in self.accesses])
 
     def sentence(self) -> str:
@@ -76,7 +79,7 @@ class Proof:
         checked = sum(access.checked for access in self.accesses)
         scope = f"{checked:,} warp accesses ({len(self.accesses)} source accesses, every warp, every stage)"
         if not self.conflict_free:
-            worst = ", ".join(f"{access.label} line {access.line}" for access in self.conflicting)
+            worst = ", ".join(f"{access.label} at {access.file}:{access.line}" for access in self.conflicting)
             return f"{scope}: bank conflicts remain in {worst}"
         phases = sum(access.phases for access in self.accesses if not access.is_copy)
         copies = sum(access.checked for access in self.accesses if access.is_copy)
@@ -86,14 +89,19 @@ class Proof:
 
 def prove(program: Program, unswizzled: Program | None = None) -> Proof:
     """Count every access of ``program``; ``unswizzled``, the same kernel without a swizzle, serves the arguments."""
-    plain = {(a.label, a.line): a for a in source_accesses(unswizzled)} if unswizzled else {}
-    return Proof(tuple(_prove(access, plain.get((access.label, access.line))) for access in source_accesses(program)))
+    plain = {_place(access): access for access in source_accesses(unswizzled)} if unswizzled else {}
+    return Proof(tuple(_prove(access, plain.get(_place(access))) for access in source_accesses(program)))
+
+
+def _place(access: SourceAccess) -> tuple[str, str, int]:
+    return access.label, access.file, access.line
 
 
 def _prove(access: SourceAccess, plain: SourceAccess | None) -> AccessProof:
     cost = access_cost(access)
     return AccessProof(
-        access.label, access.line, access.operation, access.is_copy, len(set(access.warp.tolist())), len(access.shared),
+        access.label, Path(access.file).name, access.line, access.operation, access.is_copy,
+        len(set(access.warp.tolist())), len(access.shared),
         int(cost.ideal_wavefronts.sum()), int(cost.wavefronts.sum()), float(cost.bank_conflicts.sum()),
         access_rank(access), access_rank(plain) if plain else None, column_of(plain) if plain else None,
     )

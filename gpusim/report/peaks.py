@@ -16,7 +16,8 @@ __all__ = [
 ]
 
 _WARPS_PER_WARPGROUP = 4
-_MMA = re.compile(r"^(?P<type>[A-Z])(?P<group>G?)MMA\.(?:(?P<m>\d+)x(?P<n>\d+)x(?P<k>\d+)|(?P<digits>\d{3,6}))(?=\.|$)")
+_MMA = re.compile(r"^(?P<type>[A-Z])(?P<group>G?)MMA\.(?:SP\.)?"
+                  r"(?:(?P<m>\d+)x(?P<n>\d+)x(?P<k>\d+)|(?P<digits>\d{3,6}))(?=\.|$)")
 _WARPGROUP = re.compile(r"^[A-Z]GMMA\.")
 _FMA_FLOPS = {"FFMA": 64, "DFMA": 64, "HFMA2": 128}
 """Operations of one warp's instruction, where no tensor core does them."""
@@ -24,7 +25,8 @@ _DIGITS = re.compile(r"^(?P<m>16|8)(?P<n>8)(?P<k>\d+)$")
 
 
 def mma_flops(mnemonic: str) -> int:
-    """Multiply and add operations of one warp's MMA instruction: ``HMMA.16816.F32`` 4096. 0: not an MMA.
+    """Multiply and add operations of one warp's MMA instruction: ``HMMA.16816.F32`` 4096; a sparse one counts the zeros
+    that it skips. 0: not an MMA.
 
     A warpgroup MMA (``HGMMA.64x256x16.F32``) is issued by four warps, each counts a quarter.
     """

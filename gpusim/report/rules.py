@@ -64,12 +64,11 @@ def _bottleneck(run: Run) -> Iterator[Advice]:
 
 def _bank_conflicts(run: Run) -> Iterator[Advice]:
     table = shared_memory_table(run.program)
-    files = {static.line: Path(static.file).name for static in run.program.statics}
     for row in table[(table["ways"] > _NOTABLE_WAYS) & (table["bank_conflicts"] > 0)].itertuples():
         share = 100 * row.bank_conflicts / max(row.wavefronts, 1)
         kind = _KINDS.get(row.operation[:2], "shared access")
         yield Advice(
-            "OPT", f"{files.get(row.line, '')}:{row.line} {row.label}:",
+            "OPT", f"{Path(row.file).name}:{row.line} {row.label}:",
             f"The memory access pattern for {kind}s might not be optimal and causes on average a "
             f"{row.wavefronts / max(row.requests, 1):.1f} - way bank conflict across all {row.requests:.0f} "
             f"{kind} requests. This results in {row.bank_conflicts:.0f} bank conflicts, which represent "

@@ -17,7 +17,7 @@ __all__ = [
 ]
 
 SECTOR_BYTES = 32
-_GROUP = ["label", "line", "operation"]
+_GROUP = ["label", "file", "line", "operation"]
 _UPPER = {"pct": "%", "tflops": "TFLOP/s", "cta": "CTA", "sm": "SM", "l2": "L2", "ncu": "ncu", "per": "per", "of": "of"}
 
 COLUMN_NCU = {
@@ -70,13 +70,13 @@ def global_memory_table(program: Program) -> pd.DataFrame:
 
 
 def _totals(accesses: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
-    """Sums over executions by label, line and operation, in order of the source."""
+    """Sums over executions by label, file, line and operation, in order of the source."""
     sums = accesses[_GROUP].copy()
     for column in columns:
         sums[column] = accesses[column] * accesses["executions"]
     grouped = sums.groupby(_GROUP, as_index=False, sort=False).sum()
     grouped.insert(len(_GROUP), "instructions", grouped["requests"])
-    return grouped.sort_values(["line", "label"], kind="stable", ignore_index=True)
+    return grouped.sort_values(["file", "line", "label"], kind="stable", ignore_index=True)
 
 
 def warp_state_table(result: SimulationResult) -> pd.DataFrame:

@@ -35,7 +35,7 @@ def fragments_for(mnemonic: str, place: str) -> Fragments:
 def fragments_of(atom: MmaAtom) -> Fragments:
     """Fragment tables of one atom; atoms of fewer than 32 threads run side by side in a warp."""
     return make_fragments(atom.shape_mnk, (atom.dtype_a, atom.dtype_b, atom.dtype_c),
-                          (atom.A_tv, atom.B_tv, atom.C_tv), _lanes(atom.thr_id))
+                          (atom.A_tv, atom.B_tv, atom.C_tv), _lanes(atom.thr_id), atom.a_shape[1])
 
 
 def _lanes(thr_id: Layout) -> np.ndarray:

@@ -1,5 +1,5 @@
 """Models which lane and register holds which element of an MMA's matrices, from the atom's thread-value layouts.
-Leaves out the arithmetic (gpusim.verify.families.mma) and sparse MMAs with metadata."""
+Leaves out the arithmetic (families.mma) and the metadata of sparse MMAs (families.sparse)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Fragments:
     a_dtype: str
     b_dtype: str
     c_dtype: str
-    a: np.ndarray  # (G, M, K): lane * values + value
+    a: np.ndarray  # (G, M, K, or half of it): lane * values + value
     b: np.ndarray  # (G, N, K)
     c: np.ndarray  # (G, M, N)
     d: np.ndarray  # (32 * values,): flat index into (G, M, N), the inverse of ``c``
@@ -40,7 +40,8 @@ class Fragments:
 
 
 def make_fragments(shape_mnk: tuple[int, int, int], dtypes: tuple[str, str, str],
-                   maps: tuple[ThreadValueMap, ThreadValueMap, ThreadValueMap], lanes: np.ndarray) -> Fragments:
+                   maps: tuple[ThreadValueMap, ThreadValueMap, ThreadValueMap], lanes: np.ndarray,
+                   a_columns: int = 0) -> Fragments:
     """Tables of an atom.
 
     Args:
@@ -48,10 +49,11 @@ def make_fragments(shape_mnk: tuple[int, int, int], dtypes: tuple[str, str, str]
         dtypes: element types of A, B, C.
         maps: thread-value maps of A onto (M, K), B onto (N, K), C onto (M, N).
         lanes: (G, T) lane of thread t in group g.
+        a_columns: of A as it is held, where that is less than K.
     """
     m, n, k = shape_mnk
     a, b, c = (_gather(map_, rows, columns, lanes)
-               for map_, rows, columns in zip(maps, (m, n, m), (k, k, n), strict=True))
+               for map_, rows, columns in zip(maps, (m, n, m), (a_columns or k, k, n), strict=True))
     scatter = np.empty(c.size, np.int64)
     scatter[c.ravel()] = np.arange(c.size)
     values = (a.size // LANES, b.size // LANES, c.size // LANES)

@@ -62,7 +62,7 @@ def accumulator_dtype(program: Program) -> str:
 
 
 def _sum_dtype(mnemonic: str) -> str:
-    parts = mnemonic.split(".")
+    parts = mnemonic.replace(".SP.", ".").split(".")
     if parts[0] in ("HMMA", "QMMA") and len(parts) > 2:
         return parts[2].lower()
     half = "bf16" if "BF16" in mnemonic else "f16"

@@ -8,11 +8,9 @@ from dataclasses import dataclass, field
 import gpusim as gs
 from common.conversion import Vector, immediate
 from common.output_op import LinearCombination, float_bits
-from gpusim.dsl import Context
-from gpusim.dsl.registers import Group
-from gpusim.dsl.statements import Line
+from gpusim import Context, Group, Line
 
-__all__ = ["NEGATE_FIRST", "ComplexOutputOp", "imaginary", "real"]
+__all__ = ["NEGATE_FIRST", "ComplexOutputOp", "imaginary", "real", "require_conjugate"]
 
 NEGATE_FIRST = 1
 """Immediate of an FFMA whose first factor has a minus."""
@@ -25,6 +23,13 @@ def real(number: int) -> Group:
 
 def imaginary(number: int) -> Group:
     return number + 1, 1
+
+
+def require_conjugate(operands: str) -> None:
+    """Raise UserError unless these are operands of a product, which are to be conjugated."""
+    if set(operands) - set("ab"):
+        raise gs.UserError("the operands of a product are a and b", got=f"conjugate='{operands}'",
+                           suggestion="conjugate=a, b or ab")
 
 
 @dataclass(eq=False)

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import gpusim as gs
-from common.complex_op import NEGATE_FIRST
+from common.complex_op import NEGATE_FIRST, require_conjugate
 from common.simt import ffma_triples
 from common.simt_loop import SimtLoop
-from gpusim.dsl.statements import Line
+from gpusim import Line
 
 __all__ = ["ComplexLoop"]
 
@@ -28,9 +27,7 @@ class ComplexLoop(SimtLoop):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if set(self.conjugate) - set("ab"):
-            raise gs.UserError("the operands of a product are a and b", got=f"conjugate='{self.conjugate}'",
-                               suggestion="conjugate=a, b or ab")
+        require_conjugate(self.conjugate)
 
     def multiply(self, buffer: int) -> None:
         """c.re += a.re b.re; c.im += a.re b.im; c.im += a.im b.re; c.re -= a.im b.im; signs as conjugates have them."""

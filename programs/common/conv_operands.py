@@ -24,12 +24,7 @@ import numpy as np
 from common.convolution import FilterRange
 from common.operand import TensorOpOperand
 from common.tensor_op_loop import TensorOpLoop
-from gpusim.dsl.iterators import GlobalIterator, Pieces
-from gpusim.dsl.lowering.iterators import TilePointer, chain
-from gpusim.dsl.moves import split
-from gpusim.dsl.registers import Group
-from gpusim.dsl.statements import Line
-from gpusim.dsl.tensors import LINE_BYTES
+from gpusim import LINE_BYTES, GlobalIterator, Group, Line, Pieces, TilePointer, chain_lines, split_offset
 
 __all__ = ["ITERATORS", "AnalyticLoop", "OptimizedLoop"]
 
@@ -72,7 +67,7 @@ class FilterPointer(TilePointer):
     def piece(self, piece: int, *, same_row: bool) -> tuple[list[Line], Group, Group]:
         """Lines before an access; its pointer, its predicate."""
         lines = [Line(mnemonic, self.registers.uniform()) for mnemonic in self.code.uniform]
-        lines += chain(self.registers, self.code.address, self.mask)
+        lines += chain_lines(self.registers, self.code.address, self.mask)
         source = lines[-1].dst if self.code.address else self.mask
         for mnemonic in self.code.bounds:
             dst = self.registers.predicate() if mnemonic.startswith(PREDICATES) else self.registers.vector()
@@ -119,7 +114,7 @@ class ActivationIterator(FilterIterator):
     def place(self, number: int) -> tuple[int, int]:
         position, channel = self.filter.place(number)
         moved = self.tensor.bytes_of(self.filter.geometry.shift(position) + channel)
-        return split(moved + self.residue, LINE_BYTES)
+        return split_offset(moved + self.residue, LINE_BYTES)
 
     def lanes(self, number: int) -> np.ndarray:
         channels = self.filter.valid(number)

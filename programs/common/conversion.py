@@ -11,9 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import gpusim as gs
-from gpusim.dsl import Context
-from gpusim.dsl.registers import Group
-from gpusim.dsl.statements import Line
+from gpusim import Context, Group, Line
 
 __all__ = ["Conversions", "Vector", "immediate"]
 

@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 import gpusim as gs
-from gpusim.dsl import GmemTensor
-from gpusim.dsl.iterators import KRange
+from gpusim import GmemTensor, KRange
 
 __all__ = ["Conv2d", "FilterRange", "conv2d", "convolve", "tensors"]
 

@@ -7,10 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import gpusim as gs
-from gpusim import cute
-from gpusim.arch.atoms import CopyAtom
-from gpusim.dsl import GmemTensor
-from gpusim.dsl.tiled import TiledCopy
+from gpusim import CopyAtom, GmemTensor, TiledCopy, cute
 
 __all__ = ["along_rows", "copied", "dtype", "no_flops", "pair"]
 

@@ -15,10 +15,7 @@ from common.output_op import PLAIN, LinearCombination
 from common.output_stream import OutputStream
 from common.tensor_op_epilogue import ROWS_PER_STEP, push_rows, require_output, tensor_op_epilogue
 from common.tensor_op_loop import TensorOpLoop
-from gpusim.dsl import Context, Fragment, GmemTensor
-from gpusim.dsl.iterators import Pieces
-from gpusim.dsl.launch import BlockCoordinate
-from gpusim.dsl.tiled import LANES, TiledMma
+from gpusim import LANES, BlockCoordinate, Context, Fragment, GmemTensor, Pieces, TiledMma
 
 __all__ = ["DirectEpilogue", "chosen_epilogue", "direct_epilogue", "warp_rows"]
 

@@ -13,13 +13,19 @@ from common.conversion import Vector
 from common.output_op import PLAIN, LinearCombination
 from common.output_stream import OutputStream, require_source
 from common.split_vectors import SplitThreadMap
+from gpusim import (
+    BlockCoordinate,
+    Context,
+    GlobalIterator,
+    GmemTensor,
+    Group,
+    Line,
+    Pieces,
+    SharedAccess,
+    SmemArray,
+    read_key,
+)
 from gpusim.cute.cutlass2 import OutputTileThreadMap
-from gpusim.dsl import Context, GmemTensor, SmemArray
-from gpusim.dsl.iterators import GlobalIterator, Pieces, SharedAccess
-from gpusim.dsl.launch import BlockCoordinate
-from gpusim.dsl.lowering.loads import read_key
-from gpusim.dsl.registers import Group
-from gpusim.dsl.statements import Line
 
 __all__ = ["VECTOR_BITS", "Epilogue", "EpilogueTile", "Push", "require_source"]
 

@@ -14,11 +14,7 @@ import numpy as np
 
 import gpusim as gs
 from common.epilogue import Epilogue, Push
-from gpusim.dsl import Context, GmemTensor
-from gpusim.dsl.registers import Group
-from gpusim.dsl.statements import Instance, Line
-from gpusim.dsl.tiled import LANES
-from gpusim.program.access_builder import Access
+from gpusim import LANES, Access, Context, GmemTensor, Group, Instance, Line
 
 __all__ = ["Workspace", "access_width", "partial_sums"]
 

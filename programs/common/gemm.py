@@ -10,7 +10,7 @@ import numpy as np
 
 from common.output_op import LinearCombination
 from common.problem import dtype, operands
-from gpusim.dsl import GmemTensor
+from gpusim import GmemTensor
 
 __all__ = ["problem", "reference"]
 

@@ -18,8 +18,7 @@ from common.output_op import LinearCombination
 from common.pointers import pointer_tensor
 from common.problem import dtype, operands
 from common.tensor_op import cut_tile
-from gpusim.dsl import GmemTensor
-from gpusim.dsl.launch import SCHEDULE_COLUMNS
+from gpusim import SCHEDULE_COLUMNS, GmemTensor
 
 __all__ = ["Group", "Problem", "group_of", "round_robin"]
 

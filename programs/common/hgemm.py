@@ -1,4 +1,4 @@
-"""Models what the CuTe hgemm teaching programs share: problem, tiles and copies of both operands, staged epilogue.
+"""Models what the CuTe hgemm programs share: problem, tiles and copies of both operands, epilogues.
 Leaves out the main loops, which are what the programs are about."""
 
 from __future__ import annotations
@@ -7,12 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import gpusim as gs
-from gpusim import cute
-from gpusim.dsl import Context, Fragment, GmemTensor, Tile
-from gpusim.dsl.tensors import SmemTensor
-from gpusim.dsl.tiled import TiledCopy, TiledMma
+from gpusim import Context, Fragment, GmemTensor, Partition, SmemTensor, ThreadFragment, Tile, TiledCopy, TiledMma, cute
 
-__all__ = ["SIZES", "cta_mma", "direct_epilogue", "flops", "problem", "reference", "row_copy", "staged_epilogue"]
+__all__ = ["SIZES", "async_row_copy", "cta_mma", "cta_tile", "epilogue", "flops", "load_tile", "problem",
+           "reference", "require_stages", "require_two_k_steps", "row_copy", "staged_epilogue", "tile_count"]
 
 SIZES = {"M": 2048, "N": 2048, "K": 2048}
 VECTOR = 8  # halves of a 16-byte access
@@ -32,13 +30,36 @@ def reference(inputs: Mapping[str, Any]) -> dict[str, Any]:
     return {"D": (inputs["A"].astype("f4") @ inputs["B"].astype("f4").T).astype("f2")}
 
 
+def tile_count(extent: int, tile: int) -> int:
+    """Tiles along an extent, the last one possibly partial."""
+    return -(-extent // tile)
+
+
+def cta_tile(ctx: Context, tensor: GmemTensor, tile: tuple[int, int], coord: tuple[Any, Any]) -> Tile:
+    """The CTA's tile(s) of a tensor: predicated where tiles do not divide it. A kernel in CUDA is compiled twice for
+    that, as FlashAttention's Is_even_MN and Is_even_K have it."""
+    whole = all(extent % n == 0 for extent, n in zip(tensor.shape, tile, strict=True))
+    return (ctx.local_tile if whole else ctx.partial_tile)(tensor, tile, coord)
+
+
+def require_stages(num_stages: int) -> None:
+    """Refuse a pipeline without a stage to fill beside the one to read."""
+    if num_stages < 2:
+        raise gs.UserError("a multistage pipeline needs one stage to fill and one to read",
+                           got=f"num_stages={num_stages}", suggestion="num_stages=2 or more")
+
+
+def require_two_k_steps(tile_k: int, step: int) -> None:
+    """Refuse a tile that fragments cannot be double buffered in."""
+    if tile_k % step or tile_k < 2 * step:
+        raise gs.UserError("register double buffering needs at least two whole k steps in a tile",
+                           got=f"tile k {tile_k}", suggestion=f"a multiple of {step}, {2 * step} or more")
+
+
 def cta_mma(tile: tuple[int, int, int], warps: tuple[int, int]) -> TiledMma:
     """Warps that take turns along m and n, half accumulators. Raises UserError unless two k steps or more fit."""
     mma = gs.tiled_mma(gs.mma.SM80_16x8x16_F16F16F16F16_TN, tile=tile[:2], warps=warps, interleaved=True)
-    step = mma.atom.shape_mnk[2]
-    if tile[2] % step or tile[2] < 2 * step:
-        raise gs.UserError("register double buffering needs at least two whole k steps in a tile",
-                           got=f"tile k {tile[2]}", suggestion=f"a multiple of {step}, {2 * step} or more")
+    require_two_k_steps(tile[2], mma.atom.shape_mnk[2])
     return mma
 
 
@@ -47,6 +68,20 @@ def row_copy(atom: Any, threads: int, columns: int) -> TiledCopy:
     chunks = columns // VECTOR
     rows = cute.Layout((threads // chunks, chunks), (chunks, 1))
     return gs.tiled_copy(atom, rows, cute.Layout((1, VECTOR), (VECTOR, 1)))
+
+
+def async_row_copy(tile: Tile, threads: int) -> TiledCopy:
+    """cp.async of 16 bytes past L1; zeros for what a partial tile does not have."""
+    fill = "" if tile.inside is None else "_ZFILL"
+    return row_copy(getattr(gs.copy, f"SM80_CP_ASYNC_CACHEGLOBAL{fill}_16B"), threads, tile.shape[1])
+
+
+def load_tile(ctx: Context, copy: TiledCopy, source: Partition, registers: ThreadFragment, *,
+              pred: bool | None = None) -> None:
+    """ld.global of a thread's part; of a partial tile, zeros for what it does not have."""
+    if source.tile.inside is not None:
+        ctx.clear(registers)
+    ctx.copy(copy, source, registers, pred=pred)
 
 
 def direct_epilogue(ctx: Context, mma: TiledMma, accumulators: Fragment, gD: Tile) -> None:
@@ -58,6 +93,15 @@ def direct_epilogue(ctx: Context, mma: TiledMma, accumulators: Fragment, gD: Til
     for number, registers in enumerate(gs.retile(r2g, accumulators)):
         column, row = divmod(number, rows)
         ctx.copy(r2g, registers, tDgD[..., row, column])
+
+
+def epilogue(ctx: Context, mma: TiledMma, accumulators: Fragment, gD: Tile, *, over: SmemTensor, swizzle: str,
+             pipe: int) -> None:
+    """Staged, ``pipe`` tiles at a time, or direct (0)."""
+    if pipe:
+        staged_epilogue(ctx, mma, accumulators, gD, over=over, swizzle=swizzle, pipe=pipe)
+    else:
+        direct_epilogue(ctx, mma, accumulators, gD)
 
 
 def staged_epilogue(ctx: Context, mma: TiledMma, accumulators: Fragment, gD: Tile, *, over: SmemTensor, swizzle: str,

@@ -14,9 +14,7 @@ import gpusim as gs
 from common.simt import SimtOperand, SimtShape
 from common.simt_loop import SimtLoop
 from common.staging import TileCopy
-from gpusim.dsl.iterators import GlobalIterator, Pieces
-from gpusim.dsl.registers import Group
-from gpusim.dsl.statements import Code, Line
+from gpusim import Code, GlobalIterator, Group, Line, Pieces
 
 __all__ = ["IgemmLoop", "word_shape"]
 

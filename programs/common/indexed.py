@@ -12,7 +12,7 @@ import numpy as np
 import gpusim as gs
 from common.output_op import LinearCombination
 from common.problem import dtype
-from gpusim.dsl import GmemTensor
+from gpusim import GmemTensor
 
 __all__ = ["indexed_problem", "indexed_reference"]
 

@@ -23,11 +23,8 @@ from common.output_stream import OutputStream
 from common.staging import TileCopy
 from common.tensor_op_epilogue import ROWS_PER_STEP, push_rows
 from common.tensor_op_loop import TensorOpLoop
+from gpusim import LANES, BlockCoordinate, Context, GlobalIterator, GmemTensor, Pieces
 from gpusim.cute.cutlass2 import PitchLinearThreadMap, TensorOpMultiplicand, warp_raked
-from gpusim.dsl import Context, GmemTensor
-from gpusim.dsl.iterators import GlobalIterator, Pieces
-from gpusim.dsl.launch import BlockCoordinate
-from gpusim.dsl.tiled import LANES
 
 __all__ = ["InterleavedLoop", "group_of", "interleaved_epilogue", "plain", "restored_columns", "stored"]
 

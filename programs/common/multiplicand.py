@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
 import gpusim as gs
-from gpusim.arch.atoms import CopyAtom
+from gpusim import LANES, CopyAtom, Group, TiledMma, ldmatrix_matrices, ldmatrix_origins
 from gpusim.cute.cutlass2 import (
     PitchLinearThreadMap,
     TensorOpMultiplicand,
@@ -22,9 +22,6 @@ from gpusim.cute.cutlass2 import (
     warp_raked,
     warp_striped,
 )
-from gpusim.dsl.partition import ldmatrix_matrices
-from gpusim.dsl.registers import Group
-from gpusim.dsl.tiled import LANES, TiledMma, ldmatrix_origins
 
 __all__ = ["DoubleMultiplicand", "LdmatrixMultiplicand", "Multiplicand", "StagedTile", "WordMultiplicand",
            "multiplicand_of"]
@@ -196,14 +193,16 @@ class DoubleMultiplicand:
     """
 
     tile: StagedTile
+    instruction: ClassVar[tuple[int, int, int]] = (8, 8, 4)
 
     def __post_init__(self) -> None:
-        rows, k = self.tile.shape
-        if self.tile.mma.atom.shape_mnk != (8, 8, 4):
-            raise gs.UserError("f64 operands in shared memory are laid out for m8n8k4",
-                               got=self.tile.mma.atom.name, suggestion="instruction (8, 8, 4)")
-        if k % 16 or rows % 16 or self.tile.atoms % 2:
-            raise gs.UserError("f64 operands are kept in blocks of 16 rows and 16 k", place=self.tile.operand,
+        (rows, k), kind = self.tile.shape, self.tile.dtype
+        if self.tile.mma.atom.shape_mnk != self.instruction:
+            m, n, depth = self.instruction
+            raise gs.UserError(f"{kind} operands in shared memory are laid out for m{m}n{n}k{depth}",
+                               got=self.tile.mma.atom.name, suggestion=f"instruction {self.instruction}")
+        if k % 16 or rows % 16 or self.tile.mma.warp_tile[self.tile.operand == "B"] % 16:
+            raise gs.UserError(f"{kind} operands are kept in blocks of 16 rows and 16 k", place=self.tile.operand,
                                got=f"a tile of {rows} x {k}", suggestion="multiples of 16, also of a warp tile")
 
     @property

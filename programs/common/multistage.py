@@ -6,14 +6,13 @@ Source: cutlass/gemm/threadblock/mma_multistage.h (prologue, gmem_wait, mac_loop
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import gpusim as gs
 from common.staging import StagedOperand, next_stage_code
 from common.tensor_op import interleaved_pieces
-from gpusim.dsl import Context
-from gpusim.dsl.iterators import KRange
-from gpusim.dsl.lowering.iterators import dead_loads
+from gpusim import Context, KRange, dead_load_lines
 
 __all__ = ["CLEARS", "MainLoop", "multistage", "require_multistage"]
 
@@ -23,7 +22,7 @@ clear_last_stage: as none, but the stage that no copy of the prologue fills is c
 
 
 class MainLoop(Protocol):
-    """What a main loop works on: two operands, ranges of k, and the instructions of a k step."""
+    """What a main loop works on: its operands, a range of k, and the instructions of a k step."""
 
     k: KRange
     ldmatrix: bool  # fragments come through it
@@ -33,7 +32,8 @@ class MainLoop(Protocol):
         """Of a warp, in a tile."""
 
     @property
-    def operands(self) -> tuple[StagedOperand, StagedOperand]: ...
+    def operands(self) -> Sequence[StagedOperand]:
+        """A, B, and what else is staged beside them, in the order of their copies."""
 
     def fetch(self, step: int, stage: int, buffer: int) -> None:
         """Fragments of a k step into one of two register buffers."""
@@ -78,7 +78,7 @@ def _fill(ctx: Context, loop: MainLoop, num_stages: int) -> None:
     """All stages but one; what lies outside is zero there in any case."""
     ctx.code([line for operand in loop.operands for line in operand.setup()])
     for stage in range(num_stages - 1):
-        ctx.code(dead_loads())
+        ctx.code(dead_load_lines())
         for operand in loop.operands:
             operand.copies.copy_async(stage, stage, range(len(operand.copies)), zfill=True)
             ctx.code(operand.copies.next_tile())
@@ -86,8 +86,8 @@ def _fill(ctx: Context, loop: MainLoop, num_stages: int) -> None:
 
 
 def _main_loop(ctx: Context, loop: MainLoop, num_stages: int, *, zfill: bool) -> None:
-    a, b = loop.operands
-    stage_code = next_stage_code(ctx, a, b, stages=num_stages, ldmatrix=loop.ldmatrix)
+    operands = loop.operands
+    stage_code = next_stage_code(ctx, operands, stages=num_stages, ldmatrix=loop.ldmatrix)
     read, write, buffer = 0, num_stages - 1, 0
     for k_tile in ctx.range(loop.k.tiles, name="main_loop"):
         for step in range(loop.k_steps):
@@ -100,7 +100,7 @@ def _main_loop(ctx: Context, loop: MainLoop, num_stages: int, *, zfill: bool) ->
                 ctx.cp_async_commit_group()
                 ctx.cp_async_wait_group(num_stages - 2)
                 ctx.sync_threads()
-                ctx.code([*a.copies.next_tile(), *b.copies.next_tile(), *stage_code])
+                ctx.code([*(line for operand in operands for line in operand.copies.next_tile()), *stage_code])
                 read, write = (read + 1) % num_stages, (write + 1) % num_stages
             buffer = 1 - buffer
 
@@ -109,7 +109,7 @@ def _copy_group(ctx: Context, loop: MainLoop, k_tile: int, stage: int, step: int
     """The copies that go beside a k step; the last two groups follow each other."""
     groups = [interleaved_pieces(len(operand.copies), step, loop.k_steps) for operand in loop.operands]
     if any(groups) and step < loop.k_steps - 1:
-        ctx.code(dead_loads())
+        ctx.code(dead_load_lines())
     for operand, pieces in zip(loop.operands, groups, strict=True):
         if pieces:
             operand.copies.copy_async(k_tile, stage, pieces, zfill=zfill)

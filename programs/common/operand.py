@@ -7,14 +7,24 @@ from dataclasses import dataclass, field, replace
 
 from common.multiplicand import Multiplicand, StagedTile, multiplicand_of
 from common.staging import TileCopy
-from gpusim.dsl import Context, Fragment, GmemTensor, SmemArray
-from gpusim.dsl.gather import global_iterator
-from gpusim.dsl.iterators import GlobalIterator, KRange, Pieces, SharedAccess, widest_alignment
-from gpusim.dsl.launch import BlockCoordinate
-from gpusim.dsl.lowering.loads import read_key
-from gpusim.dsl.registers import Group
-from gpusim.dsl.statements import Code, Line
-from gpusim.dsl.tiled import TiledMma
+from gpusim import (
+    BlockCoordinate,
+    Code,
+    Context,
+    Fragment,
+    GlobalIterator,
+    GmemTensor,
+    Group,
+    KRange,
+    Line,
+    Pieces,
+    SharedAccess,
+    SmemArray,
+    TiledMma,
+    global_iterator,
+    read_key,
+    widest_alignment,
+)
 
 __all__ = ["TensorOpOperand"]
 

@@ -12,9 +12,7 @@ import numpy as np
 
 import gpusim as gs
 from common.conversion import Conversions, Vector, immediate
-from gpusim.dsl import Context, GmemTensor
-from gpusim.dsl.registers import Group
-from gpusim.dsl.statements import Line
+from gpusim import Context, GmemTensor, Group, Line
 
 __all__ = ["PLAIN", "LinearCombination", "OutputOp", "float_bits"]
 

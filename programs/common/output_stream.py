@@ -10,14 +10,18 @@ import gpusim as gs
 from common.complex_op import ComplexOutputOp
 from common.conversion import Vector
 from common.output_op import LinearCombination, OutputOp
-from gpusim.arch.atoms import CopyAtom
-from gpusim.dsl import Context, GmemTensor
-from gpusim.dsl.gather import global_iterator
-from gpusim.dsl.iterators import GlobalIterator, Pieces
-from gpusim.dsl.launch import BlockCoordinate
-from gpusim.dsl.lowering.iterators import setup
-from gpusim.dsl.registers import Group
-from gpusim.dsl.statements import Line
+from gpusim import (
+    BlockCoordinate,
+    Context,
+    CopyAtom,
+    GlobalIterator,
+    GmemTensor,
+    Group,
+    Line,
+    Pieces,
+    global_iterator,
+    setup_lines,
+)
 
 __all__ = ["OutputStream", "require_source"]
 
@@ -77,7 +81,7 @@ class OutputStream:
         self._addends = [Vector(start, self.pieces.elements, dtype) for start, _ in groups]
         clears = [Line("CS2R" if width > 1 else "IMAD.MOV.U32", (start + n, min(2, width)))
                   for start, width in groups for n in range(0, width, 2)]
-        return setup(self.ctx.recorder.registers, SOURCE_SETUP, [low, high, pointer.mask]) + clears
+        return setup_lines(self.ctx.recorder.registers, SOURCE_SETUP, [low, high, pointer.mask]) + clears
 
     def _allocate(self, dtype: gs.DType) -> Group:
         return self.ctx.recorder.registers.vector(max(1, self.pieces.elements * dtype.bits // 32))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gpusim as gs
 from common.multistage import MainLoop
 from common.staging import next_stage_code
-from gpusim.dsl import Context
+from gpusim import Context
 
 __all__ = ["STAGES", "pipelined"]
 
@@ -20,7 +20,7 @@ STAGES = 2
 def pipelined(ctx: Context, loop: MainLoop) -> None:
     """Prologue and main loop, each in its scope."""
     a, b = loop.operands
-    stage_code = next_stage_code(ctx, a, b, stages=STAGES, ldmatrix=loop.ldmatrix)
+    stage_code = next_stage_code(ctx, loop.operands, stages=STAGES, ldmatrix=loop.ldmatrix)
     with ctx.scope("prologue"):
         ctx.code([*a.setup(), *b.setup()])
         a.copies.load(0)

@@ -9,8 +9,7 @@ import numpy as np
 
 import gpusim as gs
 from common.tables import load_uniform
-from gpusim.dsl import Context, GmemTensor
-from gpusim.dsl.iterators import GlobalIterator
+from gpusim import Context, GlobalIterator, GmemTensor
 
 __all__ = ["batch_pointers", "load_pointer", "pointer_tensor"]
 

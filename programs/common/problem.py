@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import gpusim as gs
-from gpusim.dsl import GmemTensor
-from gpusim.dsl.dtypes import dtype_named
+from gpusim import GmemTensor, dtype_named
 
 __all__ = ["check_layouts", "dtype", "flops", "operands", "reference"]
 

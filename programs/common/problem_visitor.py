@@ -14,12 +14,7 @@ import numpy as np
 
 from common.grouped import Problem
 from common.tables import load_lanes, load_uniform
-from gpusim.dsl import Context, GmemTensor
-from gpusim.dsl.iterators import GlobalIterator
-from gpusim.dsl.lowering.iterators import chain
-from gpusim.dsl.registers import Group
-from gpusim.dsl.statements import Line
-from gpusim.dsl.tiled import LANES
+from gpusim import LANES, Context, GlobalIterator, GmemTensor, Group, Line, chain_lines
 
 __all__ = ["ProblemVisitor"]
 
@@ -81,7 +76,7 @@ class ProblemVisitor:
             if mnemonic == "BRA":
                 lines.append(Line(mnemonic, (0, 0), (source,)))
             else:
-                lines += chain(self.ctx.recorder.registers, (mnemonic,), source)
+                lines += chain_lines(self.ctx.recorder.registers, (mnemonic,), source)
                 source = lines[-1].dst
         self.ctx.code(lines)
 
@@ -94,10 +89,10 @@ class ProblemVisitor:
         rows = np.tile(group * LANES + lane, (2, 1))
         columns = np.repeat([[0], [1]], len(lane), axis=1)
         loaded = load_lanes(self.ctx, self.sizes, rows, columns, address)
-        tiles = [chain(registers, TILES_OF, size) for size in loaded]
+        tiles = [chain_lines(registers, TILES_OF, size) for size in loaded]
         product = registers.vector()
         lines = [*tiles[0], *tiles[1], Line("IMAD", product, (tiles[0][-1].dst, tiles[1][-1].dst))]
-        self.ctx.code([*lines, *chain(registers, PREFIX_STEP * PREFIX_STEPS, product)])
+        self.ctx.code([*lines, *chain_lines(registers, PREFIX_STEP * PREFIX_STEPS, product)])
         self.ctx.code([Line("IMAD.IADD", self._last_tile, (product,))])
         self._emit(GROUP_END)
 
@@ -106,7 +101,7 @@ class ProblemVisitor:
         address, registers = self.ctx.recorder.registers.vector(2), self.ctx.recorder.registers
         self.ctx.code([Line("LDC.64", address), Line("IMAD.WIDE", address, (address,))])
         loaded = load_uniform(self.ctx, self.sizes, [(problem, 1), (problem, 2), (problem, 0)], address)
-        self.ctx.code(chain(registers, DIVIDE, loaded[0]))
+        self.ctx.code(chain_lines(registers, DIVIDE, loaded[0]))
 
     def load_matrix(self, problem: Problem, number: int, name: str, iterator: GlobalIterator | None) -> None:
         """Pointer and leading dimension of a matrix of problem ``number``, where its iterator begins."""

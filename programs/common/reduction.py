@@ -15,13 +15,18 @@ from common.conversion import Vector
 from common.epilogue import VECTOR_BITS, require_source
 from common.output_op import LinearCombination, OutputOp
 from common.tensor_op import cut_tile
-from gpusim.dsl import Context, GmemTensor
-from gpusim.dsl.iterators import GlobalIterator, Pieces, widest_alignment
-from gpusim.dsl.launch import BlockCoordinate
-from gpusim.dsl.lowering.iterators import setup
-from gpusim.dsl.registers import Group
-from gpusim.dsl.statements import Line
-from gpusim.dsl.tiled import LANES
+from gpusim import (
+    LANES,
+    BlockCoordinate,
+    Context,
+    GlobalIterator,
+    GmemTensor,
+    Group,
+    Line,
+    Pieces,
+    setup_lines,
+    widest_alignment,
+)
 
 __all__ = ["reduce_split_k", "workspace"]
 
@@ -86,7 +91,7 @@ class PartialSums:
         low, high = (self.pointer[0], 1), (self.pointer[0] + 1, 1)
         clears = [Line("CS2R", (start, 2)) if self.elements > 1 else Line("MOV", (start, 1))
                   for start in range(self.total.start, self.total.start + self.elements, 2)]
-        self.ctx.code([*setup(self.ctx.recorder.registers, SETUP, [low, high]), *clears])
+        self.ctx.code([*setup_lines(self.ctx.recorder.registers, SETUP, [low, high]), *clears])
 
     def add_stage(self, first: int, partitions: int) -> None:
         """Load up to four partitions, then add them; what lies behind the last one is predicated off."""
@@ -119,7 +124,7 @@ class PartialSums:
         operator = OutputOp(self.ctx, op, gs.f32, destination.dtype)
         output = self._iterator(destination)
         low, high = (output.pointer.pointer[0], 1), (output.pointer.pointer[0] + 1, 1)
-        self.ctx.code([*setup(self.ctx.recorder.registers, OUTPUT_SETUP, [low, high, output.pointer.mask]),
+        self.ctx.code([*setup_lines(self.ctx.recorder.registers, OUTPUT_SETUP, [low, high, output.pointer.mask]),
                        *operator.setup()])
         result = operator.apply(self.total, None if source is None else self._load_source(source))
         atom = self._atom(destination, "register", "global")

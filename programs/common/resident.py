@@ -3,10 +3,7 @@ Leaves out registers of addresses beyond an allowance."""
 
 from __future__ import annotations
 
-from gpusim.arch import GpuSpec
-from gpusim.arch.occupancy import occupancy
-from gpusim.dsl.dtypes import dtype_named
-from gpusim.dsl.tiled import TiledMma
+from gpusim import GpuSpec, TiledMma, dtype_named, occupancy
 
 __all__ = ["resident_ctas"]
 

@@ -10,13 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gpusim.dsl import Context, GmemTensor
-from gpusim.dsl.registers import Group
-from gpusim.dsl.statements import Instance, Line
-from gpusim.dsl.tiled import LANES
-from gpusim.program import FlagUse
-from gpusim.program.access_builder import Access
-from gpusim.program.flags import JUMP_ALL_THERE, JUMP_MISSING
+from gpusim import JUMP_ALL_THERE, JUMP_MISSING, LANES, Access, Context, FlagUse, GmemTensor, Group, Instance, Line
 
 __all__ = ["Flag"]
 

@@ -11,6 +11,21 @@ import gpusim as gs
 from common.epilogue import Epilogue, EpilogueTile, Push
 from common.output_op import PLAIN, LinearCombination
 from common.staging import TileCopy
+from gpusim import (
+    LANES,
+    BlockCoordinate,
+    Code,
+    Context,
+    GlobalIterator,
+    GmemTensor,
+    Group,
+    KRange,
+    Line,
+    Pieces,
+    SharedAccess,
+    SmemArray,
+    read_key,
+)
 from gpusim.cute.cutlass2 import (
     OutputTileShape,
     PitchLinearThreadMap,
@@ -19,13 +34,6 @@ from gpusim.cute.cutlass2 import (
     stripmined,
     transposed,
 )
-from gpusim.dsl import Context, GmemTensor, SmemArray
-from gpusim.dsl.iterators import GlobalIterator, KRange, Pieces, SharedAccess
-from gpusim.dsl.launch import BlockCoordinate
-from gpusim.dsl.lowering.loads import read_key
-from gpusim.dsl.registers import Group
-from gpusim.dsl.statements import Code, Line
-from gpusim.dsl.tiled import LANES
 
 __all__ = ["SimtOperand", "SimtShape", "ffma_triples", "simt_epilogue", "simt_type"]
 

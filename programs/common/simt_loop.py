@@ -7,10 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from common.simt import SimtOperand, SimtShape, ffma_triples
-from gpusim.dsl import Context, GmemTensor
-from gpusim.dsl.iterators import KRange
-from gpusim.dsl.launch import BlockCoordinate
-from gpusim.dsl.statements import Line
+from gpusim import BlockCoordinate, Context, GmemTensor, KRange, Line
 
 __all__ = ["SimtLoop"]
 

@@ -14,8 +14,7 @@ import numpy as np
 import gpusim as gs
 from common.output_op import LinearCombination
 from common.tensor_op import cut_tile
-from gpusim.dsl import Context
-from gpusim.dsl.iterators import KRange
+from gpusim import Context, KRange
 
 __all__ = ["block_index", "op_of_slice", "parallel_slice", "require_f32_sums", "require_slices",
            "serial_slice"]

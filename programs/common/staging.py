@@ -10,14 +10,21 @@ from typing import Protocol
 import numpy as np
 
 import gpusim as gs
-from gpusim.arch.atoms import CopyAtom
-from gpusim.dsl import Context, SmemArray
-from gpusim.dsl.iterators import GlobalIterator, SharedAccess
-from gpusim.dsl.lowering.copies import write_key
-from gpusim.dsl.lowering.iterators import next_stage, prefetching, stage_step
-from gpusim.dsl.lowering.loads import read_key
-from gpusim.dsl.registers import Group
-from gpusim.dsl.statements import Code, Line
+from gpusim import (
+    Code,
+    Context,
+    CopyAtom,
+    GlobalIterator,
+    Group,
+    Line,
+    SharedAccess,
+    SmemArray,
+    next_stage_lines,
+    prefetching_mnemonic,
+    read_key,
+    stage_step_lines,
+    write_key,
+)
 
 __all__ = ["StagedOperand", "TileCopy", "next_stage_code"]
 
@@ -88,12 +95,12 @@ class TileCopy:
         self.ctx.code(self._codes[key], replace(instance, shared_offset=stage * self.stage_bytes))
 
     def _spelled(self, atom: CopyAtom) -> str:
-        return prefetching(atom.mnemonic, self.source.access_bytes, self.ctx.spec.compute_capability)
+        return prefetching_mnemonic(atom.mnemonic, self.source.access_bytes, self.ctx.spec.compute_capability)
 
     def _copy_lines(self, mnemonic: str, pieces: Sequence[int]) -> list[Line]:
         lines: list[Line] = []
         if 0 in pieces:
-            lines, self._present = stage_step(self.ctx.recorder.registers, self.addresses, self.write_stage)
+            lines, self._present = stage_step_lines(self.ctx.recorder.registers, self.addresses, self.write_stage)
         addresses = [self._present[piece % len(self._present)] for piece in pieces]
         return lines + self.source.lines(mnemonic, pieces, addresses=addresses, memory_key=write_key(self.array.number))
 
@@ -142,7 +149,7 @@ class TileCopy:
     def _store_lines(self, data: Sequence[Group]) -> list[Line]:
         """Stores of a vector per piece to the stage that is written, which [R+UR] adds for the first."""
         kept = self.addresses[:1] if self.source.k_major else self.addresses
-        lines, stepped = stage_step(self.ctx.recorder.registers, self.addresses[len(kept):], self.write_stage)
+        lines, stepped = stage_step_lines(self.ctx.recorder.registers, self.addresses[len(kept):], self.write_stage)
         places = [*((address, self.write_stage) for address in kept), *((address,) for address in stepped)]
         width = {1: ".U8", 2: ".U16", 4: ""}.get(self.vector_bytes, f".{8 * self.vector_bytes}")
         return lines + [Line(f"STS{width}", (0, 0), (*places[piece % len(places)], group), piece,
@@ -186,8 +193,8 @@ class StagedOperand(Protocol):
         """Before the loop."""
 
 
-def next_stage_code(ctx: Context, a: StagedOperand, b: StagedOperand, *, stages: int, ldmatrix: bool) -> list[Line]:
-    """The step of both operands to the next stage to write and to read."""
-    counters = [a.copies.write_stage, b.copies.write_stage, a.read_stage, b.read_stage]
-    return next_stage(ctx.recorder.registers, counters, stages=stages, ldmatrix=ldmatrix,
-                      k_major=a.k_major or b.k_major)
+def next_stage_code(ctx: Context, operands: Sequence[StagedOperand], *, stages: int, ldmatrix: bool) -> list[Line]:
+    """The step of all operands to the next stage to write and to read."""
+    counters = [*(operand.copies.write_stage for operand in operands), *(operand.read_stage for operand in operands)]
+    return next_stage_lines(ctx.recorder.registers, counters, stages=stages, ldmatrix=ldmatrix,
+                      k_major=any(operand.k_major for operand in operands))

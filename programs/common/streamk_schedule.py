@@ -11,10 +11,7 @@ from common.simt_loop import SimtLoop
 from common.streamk import StreamK, Work, divide_up, stream_k
 from common.tensor_op_loop import TensorOpLoop
 from common.threadblock import Threadblock
-from gpusim.arch import GpuSpec, occupancy
-from gpusim.dsl.dtypes import dtype_named
-from gpusim.dsl.registers import Group
-from gpusim.dsl.tiled import LANES
+from gpusim import LANES, GpuSpec, Group, dtype_named, occupancy
 
 __all__ = ["StreamKSchedule", "accumulators"]
 

@@ -7,11 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gpusim.dsl import Context, GmemTensor
-from gpusim.dsl.iterators import GlobalIterator, Pieces
-from gpusim.dsl.registers import Group
-from gpusim.dsl.statements import Line
-from gpusim.dsl.tiled import LANES
+from gpusim import LANES, Context, GlobalIterator, GmemTensor, Group, Line, Pieces
 
 __all__ = ["load_lanes", "load_uniform"]
 

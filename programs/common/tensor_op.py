@@ -4,8 +4,7 @@ Leaves out the main loops themselves."""
 from __future__ import annotations
 
 import gpusim as gs
-from gpusim.dsl.dtypes import dtype_named
-from gpusim.dsl.tiled import TiledMma
+from gpusim import TiledMma, dtype_named
 
 __all__ = ["cut_tile", "interleaved_pieces", "tensor_op_mma"]
 
@@ -18,11 +17,12 @@ def cut_tile(extent: int, tile: int) -> int:
 
 
 def tensor_op_mma(tile: tuple[int, int, int], warp: tuple[int, int, int], instruction: tuple[int, int, int],
-                  input_type: str, accumulator_type: str, operator: str = "default") -> TiledMma:
+                  input_type: str, accumulator_type: str, operator: str = "default", *,
+                  sparse: bool = False) -> TiledMma:
     """The warps' MMA of a tile; where the warp's k is a part of the tile's, several warps share it (sliced-K).
 
-    ``operator``: and_popc (default) or xor_popc for single bits. Raises UserError for shapes that do not divide, fewer
-    than two k steps or odd ones, and types without an instruction.
+    ``operator``: and_popc (default) or xor_popc for single bits. ``sparse``: A holds two of every four k. Raises
+    UserError for shapes that do not divide, fewer than two k steps or odd ones, and types without an instruction.
     """
     k_steps, rest = divmod(warp[2], instruction[2])
     if rest or k_steps < 2 or k_steps % 2:
@@ -30,7 +30,8 @@ def tensor_op_mma(tile: tuple[int, int, int], warp: tuple[int, int, int], instru
                            got=f"{warp[2]} by {instruction[2]}", suggestion=f"warp k of {2 * instruction[2]}")
     if any(t % w for t, w in zip(tile, warp, strict=True)):
         raise gs.UserError("warp tiles must divide the threadblock tile", got=f"{tile} by {warp}")
-    atom = getattr(gs.mma, _atom_name(instruction, dtype_named(input_type), dtype_named(accumulator_type), operator))
+    name = _atom_name(instruction, dtype_named(input_type), dtype_named(accumulator_type), operator)
+    atom = getattr(gs.mma, name.replace("_", "_SPARSE_", 1) if sparse else name)
     return gs.tiled_mma(atom, tile=tile[:2], warps=(tile[0] // warp[0], tile[1] // warp[1]),
                         partitions=tile[2] // warp[2])
 

@@ -11,11 +11,8 @@ import gpusim as gs
 from common.epilogue import VECTOR_BITS, Epilogue, EpilogueTile, Push
 from common.output_op import PLAIN, LinearCombination
 from common.split_vectors import SplitThreadMap
+from gpusim import LANES, BlockCoordinate, Context, Fragment, GmemTensor, SmemArray, TiledMma, widest_alignment
 from gpusim.cute.cutlass2 import OutputTileShape, OutputTileThreadMap, optimal_thread_map
-from gpusim.dsl import Context, Fragment, GmemTensor, SmemArray
-from gpusim.dsl.iterators import widest_alignment
-from gpusim.dsl.launch import BlockCoordinate
-from gpusim.dsl.tiled import LANES, TiledMma
 
 __all__ = ["ROWS_PER_STEP", "push_rows", "require_output", "tensor_op_epilogue", "widest_thread_map"]
 

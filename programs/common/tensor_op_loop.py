@@ -7,10 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from common.operand import TensorOpOperand
-from gpusim.dsl import Context, Fragment, GmemTensor
-from gpusim.dsl.iterators import KRange
-from gpusim.dsl.launch import BlockCoordinate
-from gpusim.dsl.tiled import TiledMma
+from gpusim import BlockCoordinate, Context, Fragment, GmemTensor, KRange, TiledMma
 
 __all__ = ["TensorOpLoop"]
 

@@ -16,10 +16,7 @@ from common.simt_loop import SimtLoop
 from common.tensor_op import cut_tile, tensor_op_mma
 from common.tensor_op_epilogue import tensor_op_epilogue
 from common.tensor_op_loop import TensorOpLoop
-from gpusim.dsl import Context, GmemTensor
-from gpusim.dsl.iterators import KRange
-from gpusim.dsl.launch import BlockCoordinate
-from gpusim.dsl.tiled import LANES, TiledMma
+from gpusim import LANES, BlockCoordinate, Context, GmemTensor, KRange, TiledMma
 
 __all__ = ["Coords", "Threadblock"]
 

@@ -19,12 +19,8 @@ from common.output_op import PLAIN, LinearCombination
 from common.tensor_op import tensor_op_mma
 from common.tensor_op_epilogue import push_rows, require_output, widest_thread_map
 from common.tensor_op_loop import TensorOpLoop
+from gpusim import BlockCoordinate, Context, GmemTensor, Group, Line, TiledMma
 from gpusim.cute.cutlass2 import PitchLinearThreadMap, stripmined
-from gpusim.dsl import Context, GmemTensor
-from gpusim.dsl.launch import BlockCoordinate
-from gpusim.dsl.registers import Group
-from gpusim.dsl.statements import Line
-from gpusim.dsl.tiled import TiledMma
 
 __all__ = ["WmmaLoop", "wmma_epilogue", "wmma_mma"]
 

@@ -5,7 +5,7 @@ Measured (pipes.csv, bar_sync, cycles per barrier): 1 warp 14.3, 8 warps 28.3, 3
 
 import gpusim as gs
 
-SIZES = {}
+SIZES: dict[str, int] = {}
 
 
 def problem():

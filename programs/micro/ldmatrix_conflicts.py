@@ -8,7 +8,7 @@ import gpusim as gs
 from gpusim import cute
 
 ROWS, COLUMNS, K_STEP = 64, 64, 16
-SIZES = {}
+SIZES: dict[str, int] = {}
 
 
 def problem():

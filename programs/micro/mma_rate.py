@@ -6,7 +6,7 @@ with ILP 4 11.8.
 
 import gpusim as gs
 
-SIZES = {}
+SIZES: dict[str, int] = {}
 
 
 def problem():

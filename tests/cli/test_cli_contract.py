@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from importlib.resources import files
 from pathlib import Path
 
@@ -132,6 +133,8 @@ def test_check_passes_a_right_kernel_and_fails_a_wrong_one(gpusim, tmp_path):
     sizes = ["--set", "M=128", "--set", "N=128", "--set", "K=64"]
     status, out, _ = gpusim("check", "hgemm", *sizes, "--json")
     assert status == 0 and json.loads(out)["passed"]
+    status, out, _ = gpusim("check", "gemm_multistage", *sizes)
+    assert status == 0 and re.search(r"LDSM4 sA, multistage\.py:\d+ ", out) and "gemm_multistage.py:" in out
     source = (TABLES.parents[3] / "programs" / "hgemm_multistage.py").read_text()
     broken = tmp_path / "broken.py"
     broken.write_text(source.replace("ctx.cp_async_wait_group(num_stages - 2)", "pass"))

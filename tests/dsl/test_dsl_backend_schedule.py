@@ -104,6 +104,32 @@ def test_address_arithmetic_of_the_longest_path_comes_first() -> None:
     assert schedule(given_block)[1][0] == 1
 
 
+def staged_block(per_step: int, tensor: str = "HMMA.1688.F32", steps: int = 4) -> Block:
+    """Steps of tensor instructions on their own accumulators, two fragment loads for the next step in each, and in the
+    first one a load from global memory behind two instructions of arithmetic; its result is stored at the end."""
+    rows = []
+    for step in range(steps):
+        ours, others = 300 + 8 * (step % 2), 300 + 8 * ((step + 1) % 2)
+        rows += [op("LDSM.16.M88.4", (others + 4 * n, 4), (498, 1)) for n in range(2)]
+        if step == 0:
+            rows += [op("LEA", (400, 1), (401, 1)), op("LEA", (402, 1), (400, 1)), op("LDG.E", (404, 1), (402, 2))]
+        rows += [op(tensor, (4 * i, 4), (ours, 2), (ours + 4, 1), (4 * i, 4)) for i in range(per_step)]
+    return block(*rows, op("STS", (0, 0), (410, 1), (404, 1)))
+
+
+@pytest.mark.parametrize(("per_step", "tensor", "steps", "late"), [
+    (16, "HMMA.1688.F32", 4, True), (32, "HMMA.1688.F32", 4, True), (16, "HMMA.1688.F32", 2, True),
+    (8, "HMMA.1688.F32", 4, False), (16, "HMMA.16816.F32", 4, False), (64, "HMMA.1688.F32", 5, False)])
+def test_loads_come_late_where_short_tensor_instructions_never_wait(per_step: int, tensor: str, steps: int,
+                                                                    late: bool) -> None:
+    """Rule 5, and where it does not hold: steps shorter than their fragment loads, long instructions, long blocks."""
+    code, order = schedule(staged_block(per_step, tensor, steps))
+    before = [code[row].kind for row in order[: order.index(next(
+        row for row, one in enumerate(code) if one.kind == Kind.global_load))]].count(Kind.mma)
+    share = before / (per_step * steps)
+    assert 0.7 <= share <= 0.75 if late else share < 0.3
+
+
 def test_dead_loads_stay_in_front_of_the_first_copy() -> None:
     dead = [op("LDS.64") for _ in range(3)]
     given_block = block(*dead, op("LEA", (80, 1), (81, 1)), op("LDGSTS.E.BYPASS.LTC128B.128", (0, 0), (80, 1), (82, 2)),

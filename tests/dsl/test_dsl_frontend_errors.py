@@ -28,8 +28,8 @@ SENTENCES = {
                 "a tiled copy must divide the tile it moves, got 128x32 for 64x32; choose fewer threads"),
     "shared memory": ({"num_stages": 15},
                       r"limited to 232448 bytes, got 245760 \(sA 122880 \+ sB 122880\); fewer stages"),
-    "k steps": ({"tile": (128, 128, 16)}, "needs at least two k steps in a tile, got tile k 16; tile k of 32 or more"),
-    "k": ({"tile": (128, 128, 48)}, "the tile must divide tensor A, partial tiles are not modelled yet, got 256x256"),
+    "k steps": ({"tile": (128, 128, 16)}, "at least two whole k steps in a tile, got tile k 16; a multiple of 16, 32"),
+    "k": ({"tile": (128, 128, 48)}, "a tiled copy"),
     "raster": ({"raster": "k"}, "the raster names the axis along which CTAs start first, got 'k'; 'm' or 'n'"),
 }
 
@@ -45,9 +45,9 @@ def test_the_sentence_names_the_line_of_the_kernel(parameters: dict, sentence: s
 
 
 @pytest.mark.parametrize(("sizes", "sentence"), [
-    ({"M": 100},
-     "a grid needs at least one CTA tile along m and n.*got 0 x 16 tiles.*a problem no smaller than"),
-    ({"K": 2050}, "the tile must divide tensor A.*got 2048x2050 by 128x32; round the problem size up"),
+    ({"M": 0}, "a shape holds positive integers"),
+    ({"K": 2050}, "cp.async needs addresses aligned to 16 bytes, got 4100; rows must start at multiples of it"),
+    ({"N": 2049}, "needs addresses aligned to|a whole vector of 2 elements, got 1"),
     ({"L": 1}, "program hgemm_multistage has no problem size 'L'; known: K, M, N"),
 ])
 def test_a_problem_the_tile_does_not_fit(sizes: dict, sentence: str) -> None:

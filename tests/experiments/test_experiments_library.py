@@ -129,6 +129,11 @@ def test_results_compare_and_write(simulated, tmp_path):
 def test_type_checkers_see_the_names_that_are_loaded_lazily():
     package = Path(gs.__file__).parent
     stub = ast.parse((package / "__init__.pyi").read_text())
-    seen = {name.name: node.module for node in stub.body if isinstance(node, ast.ImportFrom) for name in node.names}
+    imported = {name.asname: (node.module, name.name) for node in stub.body if isinstance(node, ast.ImportFrom)
+                for name in node.names}
+    seen = {name: module for name, (module, there) in imported.items() if name == there}
+    renamed = {node.targets[0].id: imported[node.value.id] for node in stub.body if isinstance(node, ast.Assign)}
+    seen |= {name: f"{module}:{there}" for name, (module, there) in renamed.items()}
     assert seen == gs._HOMES, "gpusim/__init__.pyi lists every name of _HOMES with its module"
+    assert all(getattr(gs, name) is not None for name in gs.__all__)
     assert (package / "py.typed").exists()

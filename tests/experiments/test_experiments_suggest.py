@@ -118,7 +118,8 @@ def test_an_alternative_that_is_faster_is_named():
 def test_the_proof_of_conflicts_names_the_accesses():
     program = record_plan(load_plan("hgemm", [*SMALL, "swizzle=none"]), load_gpu("h200"))
     proof = prove(program, program)
-    assert not proof.conflict_free and "bank conflicts remain in ldmatrix sA line" in proof.sentence()
+    assert not proof.conflict_free
+    assert "bank conflicts remain in ldmatrix sA at hgemm_multistage.py:" in proof.sentence()
     loads = [access for access in proof.accesses if not access.is_copy]
     assert all(access.rank is not None and access.wavefronts == access.phases * access.rank.ways for access in loads)
 

@@ -21,7 +21,7 @@ PROGRAMS = {
                                "hgemm_multistage", "hgemm_single_stage", "sgemm_multistage", "sgemm_pipelined")},
     **{name: {"M": 128, "N": 256} for name in ("column_read", "copy_async", "copy_global", "transpose_shared")},
     "copy_fragments": {"M": 128, "K": 128},
-    "gemm_batched": {**GEMM, "batches": 2}, "gemm_gather_scatter": GEMM, "gemm_grouped": {},
+    "gemm_batched": {**GEMM, "batches": 2}, "gemm_gather_scatter": GEMM, "gemm_grouped": {}, "gemm_sparse": GEMM,
     **dict.fromkeys(("complex_gemm", "gemm_interleaved", "igemm_dp4a", "wmma_gemm"), GEMM),
     **{name: {**GEMM, "K": 1024} for name in ("gemm_splitk_parallel", "gemm_splitk_serial", "gemm_streamk")},
     "conv2d_fprop": {"N": 2, "H": 8, "W": 16, "C": 40, "K": 128, "R": 3, "S": 3},

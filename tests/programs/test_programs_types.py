@@ -15,6 +15,8 @@ from gpusim.program import Program
 SIZES = ((128, 128, 128), (200, 136, 104), (72, 88, 40))
 SIMT_SIZES = ((64, 64, 32), (67, 63, 33), (33, 72, 17))
 INTEGER = {"accumulator_type": "s32", "output_type": "s32", "clear": "zfill"}
+TF32_COMPLEX = {"instruction": (16, 8, 8), "tile": (64, 64, 16), "warp": (32, 32, 16), "num_stages": 3,
+                "clear": "zfill"}
 TYPES: dict[str, tuple[str, str, dict[str, Any], int]] = {  # program, gpu, parameters, factor on every size
     "f16 in f32": ("gemm_multistage", "h200", {"clear": "zfill"}, 1),
     "f16 in f16": ("gemm_multistage", "h200", {"clear": "zfill", "accumulator_type": "f16"}, 1),
@@ -68,6 +70,12 @@ TYPES: dict[str, tuple[str, str, dict[str, Any], int]] = {  # program, gpu, para
     "wmma turing": ("wmma_gemm", "t4", {"accumulator_type": "f16", "layouts": "nn"}, 1),
     "complex": ("complex_gemm", "h200", {"layouts": "tn"}, 1),
     **{f"complex conjugate {which}": ("complex_gemm", "h200", {"conjugate": which, "alpha": (0.5, -2.0)}, 1)
+       for which in ("a", "b", "ab")},
+    "complex tf32": ("complex_gemm", "h200", {**TF32_COMPLEX, "layouts": "tn"}, 1),
+    "complex tf32 turned": ("complex_gemm", "h200", {**TF32_COMPLEX, "layouts": "nt", "beta": (1.0, 0.5)}, 1),
+    "complex tf32 ampere": ("complex_gemm", "a100", {**TF32_COMPLEX, "layouts": "nn", "num_stages": 4}, 1),
+    **{f"complex tf32 conjugate {which}": ("complex_gemm", "a100", {**TF32_COMPLEX, "conjugate": which, "layouts": "tt",
+                                                                    "alpha": (0.5, -2.0)}, 1)
        for which in ("a", "b", "ab")},
     "complex stages": ("complex_gemm", "h200", {"num_stages": 4, "clear": "zfill", "layouts": "nn"}, 1),
 }
@@ -130,6 +138,39 @@ def test_main_loop_is_as_long_as_the_compiled_one(name: str, sizes: tuple[int, i
     assert in_loop / tiles == pytest.approx(instructions, rel=0.06)
 
 
+def test_complex_numbers_become_tf32_by_what_the_gpu_has() -> None:
+    """sm_90: F2FP in place and moves behind it; before: LOP3 and FFMA to where they belong (LOP3 also for 16 predicates
+    and the 16 negated imaginary parts of B). 64 numbers of a warp and tile, 8 rows of 16 bytes an LDS."""
+    parameters, found = {**TF32_COMPLEX, "layouts": "tn", "clear": "none"}, {}
+    for gpu in ("h200", "a100"):
+        program = gs.load_program("complex_gemm").record(gs.load_gpu(gpu), {"M": 64, "N": 64, "K": 64}, **parameters)
+        found[gpu] = {name: count(program, name, "main_loop") // 4
+                      for name in ("F2FP.TF32", "FFMA", "LOP3", "HMMA.1688.F32.TF32", "LDS.128")}
+    assert found == {
+        "h200": {"F2FP.TF32": 64, "FFMA": 0, "LOP3": 32, "HMMA.1688.F32.TF32": 64, "LDS.128": 16},
+        "a100": {"F2FP.TF32": 0, "FFMA": 64, "LOP3": 96, "HMMA.1688.F32.TF32": 64, "LDS.128": 16}}
+
+
+def test_complex_fragments_are_free_of_conflicts_in_every_layout() -> None:
+    for layouts in ("tn", "nt", "nn", "tt"):
+        program = record("complex_gemm", (64, 64, 64), **{**TF32_COMPLEX, "layouts": layouts})
+        accesses = program.classes[0].roles[0].accesses
+        loads = [row for row, label in enumerate(accesses.label) if label.startswith("LDS128 s")]
+        assert loads and (accesses.wavefronts[loads] == accesses.ideal_wavefronts[loads]).all()
+
+
+@pytest.mark.parametrize(("gpu", "parameters", "instructions"), [
+    ("h200", {}, 387), ("h200", {"layouts": "nt"}, 376), ("h200", {"conjugate": "a"}, 391), ("a100", {}, 347),
+    ("h200", {"tile": (32, 32, 16), "warp": (16, 16, 16), "num_stages": 4}, 186), ("a100", {"layouts": "nt"}, 323),
+    ("h200", {"warp": (16, 32, 16)}, 254), ("h200", {"tile": (64, 128, 16), "warp": (32, 64, 16)}, 660),
+    ("h200", {"tile": (128, 64, 16), "warp": (64, 32, 16)}, 668)])
+def test_the_loop_of_complex_tensor_ops_is_about_as_long_as_the_compiled_one(gpu: str, parameters: dict,
+                                                                             instructions: int) -> None:
+    parameters = {**TF32_COMPLEX, "layouts": "tn", "clear": "none", **parameters}
+    program = gs.load_program("complex_gemm").record(gs.load_gpu(gpu), {"M": 128, "N": 128, "K": 64}, **parameters)
+    assert count(program, "", "main_loop") / 4 == pytest.approx(instructions, rel=0.08)
+
+
 def _warp(program: Program) -> list[str]:
     return [program.statics[pc].mnemonic for pc in program.classes[0].roles[0].ops["pc"].tolist()]
 
@@ -169,6 +210,9 @@ def test_wmma_stages_lie_side_by_side_in_padded_rows() -> None:
      "f64 operands in shared memory are laid out for m8n8k4|no such MMA atom"),
     ("h200", "gemm_multistage", {"operator": "xor_popc"}, "the operator of an MMA is default.*'xor_popc' for f16"),
     ("h200", "igemm_dp4a", {"tile": (128, 128, 30), "warp": (32, 64, 30)}, "dp4a multiplies four k at once"),
+    ("h200", "complex_gemm", {**TF32_COMPLEX, "num_stages": 2}, "at least 3 stages.*num_stages=2 and instruction"),
+    ("h200", "complex_gemm", {**TF32_COMPLEX, "instruction": (16, 8, 4)}, "laid out for m16n8k8"),
+    ("h200", "complex_gemm", {**TF32_COMPLEX, "conjugate": "c"}, "the operands of a product are a and b"),
     ("h200", "complex_gemm", {"conjugate": "c"}, "the operands of a product are a and b, got conjugate='c'"),
     ("h200", "sgemm_pipelined", {"input_type": "s8"}, "a SIMT GEMM has elements of f32 or f64, got 's8'"),
 ])

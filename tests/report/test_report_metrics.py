@@ -62,7 +62,8 @@ def test_a_program_that_always_issues_mma_reaches_its_peak(tiny_program, tiny_re
 @pytest.mark.parametrize(
     ("mnemonic", "flops"),
     [
-        ("HMMA.16816.F32", 4096), ("HMMA.1688.F32.TF32", 2048), ("DMMA.884", 512), ("IMMA.16832.S8.S8", 8192),
+        ("HMMA.16816.F32", 4096), ("HMMA.1688.F32.TF32", 2048), ("HMMA.SP.16832.F32", 8192),
+        ("DMMA.884", 512), ("IMMA.16832.S8.S8", 8192),
         ("HGMMA.64x256x16.F32", 131072), ("BMMA.168256.XOR.POPC", 65536), ("IMAD.WIDE", 0), ("HMMA", 0),
     ],
 )

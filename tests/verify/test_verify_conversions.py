@@ -70,6 +70,25 @@ def test_halves_widen_exactly(data: list) -> None:
     np.testing.assert_array_equal(high, packed & np.uint32(0xFFFF0000))
 
 
+@given(a=FLOATS)
+@settings(max_examples=20, deadline=None)
+def test_tf32_is_the_nearest_one_and_ties_go_away_from_zero(a: list) -> None:
+    values = words(np.float32([*a[3:], 1 + 2**-11, -1 - 2**-11, 1 + 3 * 2**-11]))
+    found = result_of("F2FP.TF32.F32.PACK_B", values).view(np.float32).astype(np.float64)
+    given_values = values.view(np.float32).astype(np.float64)
+    ulp = np.exp2(np.floor(np.log2(np.maximum(np.abs(given_values), 2.0**-126))) - 10)  # below, numbers are denormal
+    assert (found.astype(np.float32).view(np.uint32) % (1 << 13) == 0).all()
+    assert (np.abs(found - given_values) <= ulp / 2).all()
+    assert found[-3:].tolist() == [1 + 2**-10, -1 - 2**-10, 1 + 2**-9]
+
+
+@given(a=WORDS, b=WORDS)
+@settings(max_examples=20, deadline=None)
+def test_lop3_with_the_truth_table_of_an_exclusive_or(a: list, b: list) -> None:
+    left, right = np.array(a, np.uint32), np.array(b, np.uint32)
+    np.testing.assert_array_equal(result_of("LOP3.LUT", left, right, operand=0x3C), left ^ right)
+
+
 @given(a=WORDS, b=WORDS, c=WORDS)
 @settings(max_examples=20, deadline=None)
 def test_imad_wraps(a: list, b: list, c: list) -> None:
@@ -91,7 +110,8 @@ def test_a_negated_factor() -> None:
 
 
 @pytest.mark.parametrize(("mnemonic", "operands"), [
-    ("IMAD.U32", 1), ("LOP3.LUT", 1), ("FMNMX.NAN", 2), ("IMAD", 2), ("IMAD.WIDE", 3), ("HADD2.F32", 1)])
+    ("IMAD.U32", 1), ("LOP3.LUT", 1), ("LOP3.LUT", 2), ("FMNMX.NAN", 2), ("IMAD", 2), ("IMAD.WIDE", 3),
+    ("HADD2.F32", 1)])
 def test_what_compiled_code_does_not_say_is_no_data(mnemonic: str, operands: int) -> None:
     """Without immediate, predicate or selector, the result has no functional model; storing it is refused."""
     with pytest.raises(Exception, match="has no functional model"):

@@ -29,6 +29,10 @@ def b_16816(lane: int, i: int) -> tuple[int, int]:
     return lane // 4, lane % 4 * 2 + (i & 1) + (8 if i >= 2 else 0)
 
 
+def b_sparse(lane: int, i: int) -> tuple[int, int]:
+    return lane // 4, lane % 4 * 2 + (i & 1) + 8 * (i // 2)
+
+
 def a_16832(lane: int, i: int) -> tuple[int, int]:
     return lane // 4 + (8 if 4 <= i < 8 or i >= 12 else 0), lane % 4 * 4 + (i & 3) + (16 if i >= 8 else 0)
 
@@ -57,11 +61,12 @@ def registers_of(matrix: np.ndarray, place: Place, dtype: str, lanes: int = 32) 
     return np.ascontiguousarray(np.pad(data, [(0, 0), (0, -data.shape[1] % 4)])).view(np.uint32)
 
 
-def run_mma(mnemonic: str, a: np.ndarray, b: np.ndarray, c: np.ndarray | None, d_registers: int) -> np.ndarray:
-    """Load register dumps (32, n), execute one MMA, return the dump of D."""
+def run_mma(mnemonic: str, a: np.ndarray, b: np.ndarray, c: np.ndarray | None, d_registers: int,
+            e: np.ndarray | None = None, immediate: int = 0) -> np.ndarray:
+    """Load register dumps (32, n), execute one MMA, return the dump of D. ``e``: of metadata."""
     role, start = RoleBuilder(), 0
     infos, inputs, groups = [], {}, []
-    for tensor, (name, dump) in enumerate({"A": a, "B": b, "C": c}.items()):
+    for tensor, (name, dump) in enumerate({"A": a, "B": b, "C": c, **({} if e is None else {"E": e})}.items()):
         if dump is None:
             groups.append(None)
             continue
@@ -72,7 +77,7 @@ def run_mma(mnemonic: str, a: np.ndarray, b: np.ndarray, c: np.ndarray | None, d
         inputs[name] = dump
         groups.append((start, count))
         start += count
-    role.op(mnemonic, (start, d_registers), *groups)
+    role.op(mnemonic, (start, d_registers), *groups, operand=immediate)
     for register in range(d_registers):
         role.store_global((start + register, 1), (LANE * d_registers + register) * 4, tensor=len(infos))
     program = make_program(tensors(*infos, ("D", "u32", (32, d_registers))), role)
@@ -97,7 +102,7 @@ def test_mma_with_the_fragments_of_the_ptx_isa(mnemonic: str, dtype: str, c_dtyp
     np.testing.assert_array_equal(dump, registers_of(a @ b.T + c, c_16x8, c_dtype))
 
 
-WARP_ATOMS = [atom for atom in MMA_ATOMS.values() if atom.thr_id.size() == 32]
+WARP_ATOMS = [atom for atom in MMA_ATOMS.values() if atom.thr_id.size() == 32 and atom.sparsity == 1]
 
 
 def placed(layout: Callable[[int, int], int], rows: int) -> Place:
@@ -125,6 +130,36 @@ def test_every_atom_multiplies_matrices(atom: MmaAtom) -> None:
         product = (a[:, None, :] != b[None, :, :]).sum(-1)
     error = k * unit_roundoff("f32" if atom.dtype_d == "f16" else atom.dtype_d) * k + unit_roundoff(atom.dtype_d) * k
     np.testing.assert_allclose(got, product + c, rtol=0, atol=error)
+
+
+@pytest.mark.parametrize("selector", [0, 1])
+@pytest.mark.parametrize("kind", ["F32", "F32.BF16", "F16"])
+def test_a_sparse_mma_multiplies_what_its_metadata_name(kind: str, selector: int) -> None:
+    """Threads 2 s and 2 s + 1 of a quad hold two bits per element of A: PTX ISA, sparse mma.m16n8k32."""
+    dtype, c_dtype = ("bf16" if "BF16" in kind else "f16"), kind[:3].lower()
+    generator = np.random.default_rng(9)
+    held, b, c = (random_values(generator, t, s, exact=True)
+                  for t, s in ((dtype, (16, 16)), (dtype, (8, 32)), (c_dtype, (16, 8))))
+    pairs = np.array([(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)])[generator.integers(0, 6, (16, 8))]
+    a, words = np.zeros((16, 32)), np.full((32, 1), 0xDEADBEEF, np.uint32)
+    words.reshape(8, 4)[:, 2 * selector : 2 * selector + 2] = 0
+    for row in range(16):
+        for column, index in enumerate(pairs[row].reshape(-1).tolist()):
+            a[row, column // 2 * 4 + index] = held[row, column]
+            lane = row % 8 * 4 + 2 * selector + column // 8
+            words[lane] |= np.uint32(index << (16 * (row // 8) + 2 * (column % 8)))
+    fragments = [registers_of(held, a_16816, dtype), registers_of(b, b_sparse, dtype), registers_of(c, c_16x8, c_dtype)]
+    dump = run_mma(f"HMMA.SP.16832.{kind}", *fragments, 2 if c_dtype == "f16" else 4, words, selector)
+    np.testing.assert_array_equal(dump, registers_of(a @ b.T + c, c_16x8, c_dtype))
+
+
+def test_a_sparse_mma_needs_metadata_that_name_two_elements_in_order() -> None:
+    fragments = [registers_of(np.ones(shape), place, "f16")
+                 for shape, place in (((16, 16), a_16816), ((8, 32), b_sparse))]
+    with pytest.raises(UserError, match="takes a register of metadata behind a, b and c"):
+        run_mma("HMMA.SP.16832.F32", *fragments, None, 4)
+    with pytest.raises(UserError, match="metadata name two elements of four, the first one first"):
+        run_mma("HMMA.SP.16832.F32", *fragments, np.zeros((32, 4), np.uint32), 4, np.zeros((32, 1), np.uint32))
 
 
 def test_an_empty_group_c_is_zero() -> None:

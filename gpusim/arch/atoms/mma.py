@@ -27,9 +27,9 @@ DTYPE_BITS = MappingProxyType({
 class MmaAtom:
     """One MMA instruction, with CuTe's name and traits.
 
-    ``A_tv``, ``B_tv``, ``C_tv`` map (thread, value) to the column-major index in (M, K), (N, K), (M, N); ``thr_id``
-    maps a thread of the atom to a lane of the warp. ``mnemonic`` is the SASS name. Architectures from ``min_arch`` to
-    ``max_arch`` execute it; later ones emulate it, which is no longer this instruction.
+    ``A_tv``, ``B_tv``, ``C_tv`` map (thread, value) to the column-major index in ``a_shape``, (N, K), (M, N);
+    ``thr_id`` maps a thread of the atom to a lane of the warp. ``mnemonic`` is the SASS name. Architectures from
+    ``min_arch`` to ``max_arch`` execute it; later ones emulate it, which is no longer this instruction.
     """
 
     name: str
@@ -45,6 +45,7 @@ class MmaAtom:
     thr_id: Layout
     min_arch: int
     max_arch: int | None = None
+    sparsity: int = 1  # 2: of A two of every four neighbours along k are held; metadata say which
 
     @property
     def dtypes(self) -> tuple[str, str, str, str]:
@@ -53,9 +54,14 @@ class MmaAtom:
 
     @property
     def flops(self) -> int:
-        """Multiplications and additions."""
+        """Multiplications and additions; of a sparse atom also those with the zeros that it skips."""
         m, n, k = self.shape_mnk
         return 2 * m * n * k
+
+    @property
+    def a_shape(self) -> tuple[int, int]:
+        """Rows and columns of A as it is held."""
+        return self.shape_mnk[0], self.shape_mnk[2] // self.sparsity
 
     @property
     def instructions(self) -> int:
@@ -84,7 +90,7 @@ def mma_atoms_of(spec: GpuSpec) -> tuple[MmaAtom, ...]:
 def _missing(atom: MmaAtom, spec: GpuSpec) -> UserError:
     last = "" if atom.max_arch == atom.min_arch else f" to sm_{atom.max_arch}" if atom.max_arch else " or later"
     archs = f"sm_{atom.min_arch}{last}"
-    same = [other for other in mma_atoms_of(spec) if other.dtypes == atom.dtypes]
+    same = [other for other in mma_atoms_of(spec) if (other.dtypes, other.sparsity) == (atom.dtypes, atom.sparsity)]
     best = max(same, key=lambda other: other.flops, default=None)
     shape = "x".join(map(str, atom.shape_mnk))
     return UserError(
@@ -94,13 +100,15 @@ def _missing(atom: MmaAtom, spec: GpuSpec) -> UserError:
     )
 
 
-_NAME = re.compile(r"SM(?P<arch>\d+)_(?P<m>\d+)x(?P<n>\d+)x(?P<k>\d+)_(?P<types>[A-Z0-9]+)_(?P<majors>[TN]{2})"
-                   r"(_(?P<tail>\w+))?")
+_NAME = re.compile(r"SM(?P<arch>\d+)_(?P<sparse>SPARSE_)?(?P<m>\d+)x(?P<n>\d+)x(?P<k>\d+)_(?P<types>[A-Z0-9]+)_"
+                   r"(?P<majors>[TN]{2})(_(?P<tail>\w+))?")
 _TYPE = re.compile("BF16|TF32|E4M3|E5M2|[FSU][0-9]+?(?=[BTEFSU]|$)")
 
 
 def _names() -> Iterator[str]:
-    """CuTe's names: the table of what exists. Sources: PTX ISA, mma.sync; CUTLASS include/cute/arch/mma_sm*.hpp."""
+    """CuTe's names: the table of what exists. Sources: PTX ISA, mma.sync; CUTLASS include/cute/arch/mma_sm*.hpp.
+
+    CuTe has no sparse atoms of SM80: these are cutlass/arch/mma_sparse_sm80.h, named like CuTe's SM120_SPARSE_."""
     for types, majors in product(("F16F16F16F16", "F32F16F16F32"), ("TN", "NT", "NN", "TT")):
         yield f"SM70_8x8x4_{types}_{majors}"
     yield from ("SM75_16x8x8_F32F16F16F32_TN", "SM75_8x8x16_S32S8S8S32_TN")
@@ -115,6 +123,8 @@ def _names() -> Iterator[str]:
         yield f"SM80_{shape}_S32U1U1S32_TN_{tail}"
     for accumulator, a, b in product(("F32", "F16"), ("E4M3", "E5M2"), ("E4M3", "E5M2")):
         yield f"SM89_16x8x32_{accumulator}{a}{b}{accumulator}_TN"
+    for types in ("F16F16F16F16", "F32F16F16F32", "F32BF16BF16F32"):
+        yield f"SM80_SPARSE_16x8x32_{types}_TN"
     for shape in ("16x8x4", "16x8x8", "16x8x16"):
         yield f"SM90_{shape}_F64F64F64F64_TN"
 
@@ -125,16 +135,17 @@ def _from_name(name: str) -> MmaAtom:
     m, n, k = (int(match[key]) for key in "mnk")
     d, a, b, c = (word.lower() for word in _TYPE.findall(match["types"]))
     tail, arch = match["tail"] or "", int(match["arch"])
-    pack = max(32 // DTYPE_BITS[a], 1)
+    pack, sparsity = max(32 // DTYPE_BITS[a], 1), 2 if match["sparse"] else 1
     if arch == 70:
         layouts = (fragments.volta_operand_tv("K" if match["majors"][0] == "T" else "MN"),
                    fragments.volta_operand_tv("K" if match["majors"][1] == "N" else "MN"),
                    fragments.volta_accumulator_tv(DTYPE_BITS[d]), fragments.QUAD_PAIR)
     else:
-        layouts = (fragments.operand_tv(m, k, pack), fragments.operand_tv(n, k, pack),
+        layouts = (fragments.operand_tv(m, k // sparsity, pack), fragments.operand_tv(n, k, pack),
                    fragments.accumulator_tv(m, n), fragments.WARP)
-    return MmaAtom(name, _mnemonic((m, n, k), (d, a, b, c), tail), (m, n, k), d, a, b, c, *layouts,
-                   _first_arch(arch, (m, n, k), a, tail), _last_arch(arch, a, tail))
+    mnemonic = _mnemonic((m, n, k), (d, a, b, c), tail)
+    return MmaAtom(name, mnemonic.replace(".", ".SP.", 1) if match["sparse"] else mnemonic, (m, n, k), d, a, b, c,
+                   *layouts, _first_arch(arch, (m, n, k), a, tail), _last_arch(arch, a, tail), sparsity)
 
 
 def _mnemonic(shape: tuple[int, int, int], dtypes: tuple[str, str, str, str], tail: str) -> str:

@@ -72,7 +72,8 @@ def emit_store(emit: Emitter, store: Store) -> None:
         pointers.append(_row_pointer(emit, column, pitch) if row < 2
                         else emit.wide("IMAD.WIDE", pitch, pointers[row - 2]))
     for piece, (register, row) in enumerate(zip(store.registers, store.rows, strict=True)):
-        emit.op(store.mnemonic, pointers[row], (register, 1), piece=piece)
+        guards = (emit.op("ISETP.LT.AND", column, dst=emit.registers.predicate()),) if store.partial else ()
+        emit.op(store.mnemonic, pointers[row], *guards, (register, 1), piece=piece)
 
 
 def _row_pointer(emit: Emitter, column: Group, pitch: Group) -> Group:

@@ -9,8 +9,8 @@ from gpusim.dsl.lowering.emitter import NONE, Emitter
 from gpusim.dsl.registers import Group
 from gpusim.dsl.statements import AsyncCopy
 
-__all__ = ["LoopCopies", "dead_loads", "emit_loop_copy", "scaled_pointer", "swizzled", "wide_product",
-           "write_key"]
+__all__ = ["LoopCopies", "dead_loads", "emit_loop_copy", "piece_predicate", "scaled_pointer", "swizzled",
+           "wide_product", "write_key"]
 
 SWIZZLE_OPS = {"": (), "row": ("LOP3.LUT",), "shifted": ("SHF.R.U32.HI", "LOP3.LUT")}
 """Instructions that put an XOR into the column of a place."""
@@ -78,9 +78,15 @@ def emit_loop_copy(emit: Emitter, copy: AsyncCopy, state: LoopCopies, key: int) 
     addresses = [_shared_address(emit, copy, state, piece) for piece in range(copy.count)]
     pointers = [_pointer(emit, copy, state, piece) for piece in range(copy.count)]
     for piece, (address, pointer) in enumerate(zip(addresses, pointers, strict=True)):
-        emit.op(copy.mnemonic, address, pointer, piece=piece, memory_key=key)
+        guards = piece_predicate(emit, copy, _place(emit, copy, state, piece).row)
+        emit.op(copy.mnemonic, address, pointer, *guards, piece=piece, memory_key=key)
     if state.resident and not state.shares_offset(copy.source):
         _advance(emit, pointers)
+
+
+def piece_predicate(emit: Emitter, copy: AsyncCopy, place: Group) -> tuple[Group, ...]:
+    """Of a piece of a partial tile: whether its place lies inside."""
+    return (emit.op("ISETP.LT.AND", place, dst=emit.registers.predicate()),) if copy.partial else ()
 
 
 def _begin(emit: Emitter, state: LoopCopies) -> None:

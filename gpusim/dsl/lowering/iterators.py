@@ -11,6 +11,7 @@ Instructions per warp, read from the 44 loops of gpusim/data/hardware/h200/main_
 | shared memory written by cp.async, per operand | 2: address of the stage |
 | ... by st.shared | 1 if K-major, else 0: [R+UR] adds it |
 | next stage to read and to write, uniform | 17 multistage (11: no operand K-major), 13 two stages; SIMT 13 and 7 |
+| ... of a third operand (metadata of a sparse one) | 5 |
 | dead loads before the copies of a k step | 3 |
 | before the loop, per operand | 100, and 5 per piece: thread map, layouts, predicates |
 | epilogue | 135, and 3 per store: predicate and pointer |
@@ -35,6 +36,7 @@ SETUP_OPS = ("SHF.R.S32.HI", "LEA.HI", "LOP3.LUT", "IMAD.IADD", "IMAD.SHL.U32", 
 """A stretch of a thread map: threadIdx to coordinates, bounds, offsets."""
 OPERAND_SETUP, PIECE_SETUP, EPILOGUE_SETUP = 100, 5, 135
 DEAD_LOADS = 3
+OPERAND_STAGE = 5
 UNIFORM_OPS = ("UIADD3", "UISETP.NE.AND", "USEL", "UIADD3", "UMOV")
 
 
@@ -99,6 +101,7 @@ def next_stage(registers: Registers, results: Sequence[Group], *, stages: int, l
     ``ldmatrix``: fragments come through it; ``k_major``: some operand has k contiguous, whose addresses need an XOR.
     """
     count = (13 if ldmatrix else 7) if stages == 2 else 17 if ldmatrix and k_major else 11 if ldmatrix else 13
+    count += OPERAND_STAGE * max(0, len(results) // 2 - 2)
     lines = [Line(UNIFORM_OPS[n % len(UNIFORM_OPS)], registers.uniform()) for n in range(count - len(results))]
     source = lines[-1].dst if lines else (0, 0)
     return lines + [Line("UIADD3", result, (result, source)) for result in results]

@@ -18,6 +18,7 @@ In a loop over k:
 | ldmatrix, no XOR | per stage 1, per operand and two column blocks 3: the rest goes into the immediate |
 | ldmatrix, XOR of the row number | per operand 1, per column block 2: row blocks go into the immediate |
 | ldmatrix, XOR of its high bits | per operand 1, per row block after the first 1, per ldmatrix 2: an address for each |
+| a piece or a store of a partial tile | 1 (its predicate; not compared with compiled code) |
 
 Outside:
 

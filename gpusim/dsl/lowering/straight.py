@@ -6,7 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpusim.dsl.lowering.compute import emit_simple
-from gpusim.dsl.lowering.copies import dead_loads, scaled_pointer, swizzled, wide_product, write_key
+from gpusim.dsl.lowering.copies import (
+    dead_loads,
+    piece_predicate,
+    scaled_pointer,
+    swizzled,
+    wide_product,
+    write_key,
+)
 from gpusim.dsl.lowering.emitter import Emitter, Instruction
 from gpusim.dsl.lowering.loads import emit_prologue_load, read_key
 from gpusim.dsl.registers import Group, Registers
@@ -122,7 +129,8 @@ class StraightCode:
         pieces = [(self._shared_address(copy, piece), self._pointer(copy, piece)) for piece in range(copy.count)]
         key = write_key(self.tensors[copy.destination])
         for piece, (address, pointer) in enumerate(pieces):
-            self.emit.op(copy.mnemonic, address, pointer, piece=piece, memory_key=key)
+            guards = piece_predicate(self.emit, copy, self._place(copy, piece))
+            self.emit.op(copy.mnemonic, address, pointer, *guards, piece=piece, memory_key=key)
 
     def _place(self, copy: AsyncCopy, piece: int) -> Group:
         name = (copy.coordinates, piece)

@@ -12,12 +12,19 @@ from gpusim.verify.step import Step
 __all__ = ["convert", "mask_bits", "pack_bytes", "pack_pair", "shift_by_product", "widen_half"]
 
 
+_HALF_TF32_ULP = np.uint32(1 << 12)
+_XOR = 0x3C  # the truth table
+
 def pack_pair(step: Step) -> None:
-    """F2FP.{F16,BF16}.F32.PACK_AB[.RELU] d, hi, lo: two float32 to a pair, rounded to nearest even.
+    """F2FP.{F16,BF16}.F32.PACK_AB[.RELU] d, hi, lo: two float32 to a pair, rounded to nearest even; or
+    F2FP.TF32.F32.PACK_B d, a: to tf32, ties away from zero.
 
     Operand order as in SASS: source group 0 becomes the HIGH half, group 1 the LOW half (the lower address).
     """
     high, low = step.source(0), step.source(1)
+    if "TF32" in step.mnemonic and high is not None:
+        step.write(high + _HALF_TF32_ULP & ~(2 * _HALF_TF32_ULP - np.uint32(1)))
+        return
     if high is None or low is None:
         step.forget_result()
         return
@@ -75,12 +82,16 @@ def shift_by_product(step: Step) -> None:
 
 
 def mask_bits(step: Step) -> None:
-    """LOP3.LUT d, a, immediate as an AND; without an immediate, address arithmetic."""
+    """LOP3.LUT d, a, immediate as an AND; d, a, b, 0x3c as an exclusive OR; any other, address arithmetic."""
     data = step.source(0) if step.immediate else None
     if data is None:
         step.forget_result()
-        return
-    step.write(data & np.uint32(step.immediate))
+    elif step.op.src_count[1] == 0:
+        step.write(data & np.uint32(step.immediate))
+    elif step.immediate == _XOR:
+        step.write(data ^ step.source(1))
+    else:
+        step.forget_result()
 
 
 def _saturated(values: np.ndarray, target: str) -> np.ndarray:

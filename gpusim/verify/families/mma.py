@@ -1,5 +1,5 @@
 """Models warp-wide matrix multiply-add (HMMA, IMMA, DMMA, QMMA, BMMA) through the atom's thread-value layouts.
-Leaves out the summation order and truncation inside a tensor core, sparsity, and wgmma."""
+Leaves out the summation order and truncation inside a tensor core, and wgmma."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from gpusim.errors import UserError
 from gpusim.verify.atoms import fragments_for
 from gpusim.verify.dtypes import is_float
+from gpusim.verify.families.sparse import expand
 from gpusim.verify.fragments import Fragments
 from gpusim.verify.registers import pack, unpack
 from gpusim.verify.step import Step
@@ -23,7 +24,8 @@ def mma(step: Step) -> None:
     """D = A B + C; operands d, a, b, c are source groups 0, 1, 2; an empty group c is zero (RZ).
 
     Products of up to 16-bit floats are exact in float32, in which an instruction's sum is formed (float64 for DMMA);
-    a 16-bit accumulator is rounded to nearest even once per instruction. Integers wrap, or saturate with .SAT.
+    a 16-bit accumulator is rounded to nearest even once per instruction. Integers wrap, or saturate with .SAT. A sparse
+    MMA has the metadata of A as its source group 3.
     """
     fragments = _fragments(step)
     a = _matrix(step, 0, fragments.a_dtype, fragments.a)
@@ -31,6 +33,8 @@ def mma(step: Step) -> None:
     c = _matrix(step, 2, fragments.c_dtype, fragments.c)
     if a is None or b is None:
         raise UserError(f"{step.mnemonic} needs registers for A and B", place=step.place)
+    if a.shape[-1] < b.shape[-1]:
+        a = expand(step, a)
     with np.errstate(over="ignore", invalid="ignore"):
         total = _product(a, b, step.mnemonic, fragments) + (0 if c is None else c)
         total = _to_integer(total, step.mnemonic) if not is_float(fragments.c_dtype) else total
