@@ -143,8 +143,9 @@ def global_access(sm, warp, mach, row, access, start):
         warp.tag_end = sm.tag_stage
         sm.counters[LDGSTS_COUNT] += 1
         count_shared(sm, access, LDGSTS)
-    elif row.write_barrier != NO_BOARD and not writes(row):
-        warp.pending[row.write_barrier] -= access.count == 0
+    elif not writes(row):
+        if access.count == 0:
+            settle_board(warp, row.write_barrier, start + 1)
     return leaves
 
 

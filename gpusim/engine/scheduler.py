@@ -208,14 +208,14 @@ def complete(sm, part, mach, warp, ops, done):
 
 
 @njit(cache=True, nogil=True)
-def fill_l1(st, mach, ops, s, done):
+def fill_l1(st, mach, ops, s, done, passed):
     """A request's sectors are in L1: the accesses that wait for them get their data too."""
     cache, waiters, kept = st.l1.caches[s], st.l1.waiters[s], 0
     st.l1.answered[s, done.l1 % REQUESTS] = 1
     for i in range(cache.waiting):
         waiter = waiters[i]
         if waiter.request == done.l1:
-            waiter.time = done.time
+            waiter.time = max(passed, done.time)
             complete(st.sms[s], st.parts[s, waiter.slot % 4], mach, st.warps[s, waiter.slot], ops, waiter)
         else:
             waiters[kept] = waiter
@@ -242,7 +242,7 @@ def advance_sm(st, mach, ops, acc, bases, win, s, done, first, last, end):
             if passed and sm.record_end:
                 record_copy(win, sm, w, st.warps[s, w], ops, done[first], passed)
             if done[first].l1:
-                fill_l1(st, mach, ops, s, done[first])
+                fill_l1(st, mach, ops, s, done[first], passed)
             first += 1
             continue
         if upcoming >= end:

@@ -336,7 +336,7 @@ class _Sm:
             arrived = None if self._writes(row, kind) else self._arrival(queued)
             self._ask(queued, leaves, arrived, self._data_cycles(warp, row))
         elif kind != Kind.async_copy and not self._writes(row, kind):
-            warp.settle(int(row["write_barrier"]), 0)
+            warp.settle(int(row["write_barrier"]), start + 1)
 
     def _data_cycles(self, warp: WarpModel, row: np.void) -> int:
         width = int(warp.role.accesses.bytes_per_lane[row["access"]])
@@ -385,8 +385,11 @@ class _Sm:
         addresses = int(np.ceil(address_registers * 128 / self.gpu.mio.operand_bytes_per_cycle))
         arrived(warp.data_free + self.gpu.l1.hit_latency_cycles - addresses - shared.latency_cycles_per_wavefront)
 
-    def _cross(self, arrived: Callable[[int], None], cycles: int, time: int) -> None:
-        arrived(self.data_stage.serve(time, cycles)[1] if cycles else time)
+    def _cross(self, arrived: Callable[[int], None], cycles: int, time: int) -> int:
+        """Data from memory take their turn in the data stage; returns when they have passed."""
+        passed = self.data_stage.serve(time, cycles)[1] if cycles else time
+        arrived(passed)
+        return passed
 
     def _tag_cycles(self, warp: WarpModel, row: np.void) -> int:
         """One per request; cp.async is faster at whole lines."""
@@ -459,11 +462,11 @@ class _Sm:
     ) -> Process:
         """Data cross the data stage when they arrive; so do those of the accesses that wait for the same sectors."""
         yield self.env.timeout(done["time"] - self.env.now)
-        self._cross(arrived, cycles, int(done["time"]))
+        passed = self._cross(arrived, cycles, int(done["time"]))
         if fill is not None:
             fill.is_there = True
             for waiting in fill.waiting:
-                waiting(int(done["time"]))
+                waiting(passed)
 
     def _arrive(self, warp: WarpModel, barrier: int, now: int) -> None:
         """All live warps of a CTA have to come; the barrier unit takes them one by one."""

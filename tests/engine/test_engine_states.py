@@ -75,9 +75,10 @@ def test_mio_throttle_and_lg_throttle(state: str, mnemonic: str, memory: Memory)
 
     All share one queue. Whoever waits for it is counted by what it is: cp.async as a shared-memory instruction.
     """
-    count, taken, waiting = 100, GPU.mio.lsu_entries, GPU.mio.queue_depth
+    beyond = GPU.mio.lsu_entries if mnemonic == "LDSM" else GPU.l1.tag_entries
+    count, taken, waiting = 100, beyond + GPU.mio.buffer_entries, GPU.mio.queue_depth
     seen = stalls(program([Row(mnemonic, access="a", write=0)] * count, {"a": memory}))
-    assert seen.keys() <= {state, "wait"}
+    assert seen.keys() <= {state, "wait", "drain"}
     assert seen[state] >= (32 - 1) * (count - taken - waiting - 4)
     assert seen.get("wait", 0) < 32 * 3
 

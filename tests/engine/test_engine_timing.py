@@ -88,7 +88,8 @@ def test_sub_partitions_share_the_data_stage(warps: int) -> None:
     tiny = program([(warps, rows("LDS access=a write=0 stall=2\nNOP wait=0"))], {"a": Memory("LDS32", (waves,))})
     result = run(tiny, GPU)
     last = max(issue_cycles(result, warp)[1] for warp in range(warps))
-    alone = GPU.shared.latency_cycles_per_wavefront * waves
+    addresses_before = warps - 1
+    alone = GPU.shared.latency_cycles_per_wavefront * waves + addresses_before
     assert last == max(alone, warps * waves // GPU.shared.wavefronts_per_cycle) + GPU.shared.latency_base_cycles
 
 
@@ -104,9 +105,9 @@ def test_the_data_stage_never_idles_while_work_waits() -> None:
 
 def test_a_full_queue_lets_one_more_in_when_the_unit_takes_one_out() -> None:
     """In flight at most: what the load/store unit works on, and what waits for it in the sub-partition's queue."""
-    waves, in_flight = 8 * MATRICES, GPU.mio.lsu_entries + GPU.mio.queue_depth
+    waves, in_flight = 8 * MATRICES, GPU.mio.lsu_entries + GPU.mio.buffer_entries + GPU.mio.queue_depth
     cycles = issue_cycles(run(program([Row("LDSM", access="a")] * 60, {"a": Memory("LDSM4", (8,))}), GPU))
-    passed = waves * np.arange(1, 61)
+    passed = waves * np.arange(1, 61) + 1  # the cycle after it came out
     settled = slice(2, 60 - in_flight)
     np.testing.assert_array_equal(cycles[in_flight:60][settled], passed[: 60 - in_flight][settled])
 
