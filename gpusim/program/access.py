@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-__all__ = ["REQUEST", "AccessTable", "BulkBox"]
+from gpusim.cute.gmma import GmmaDescriptor
+
+__all__ = ["REQUEST", "AccessTable", "BulkBox", "MatrixOperand"]
 
 REQUEST = np.dtype([("line_offset", "<i8"), ("sector_mask", "u1")])
 """One 128-byte line touched by a warp access: byte offset of the line from the CTA base (a multiple of 128),
@@ -25,6 +27,16 @@ class BulkBox:
     box: tuple[int, ...]  # elements, as many modes as `origin`
     shared_byte: int  # from the CTA's shared-memory base
     swizzle: str  # "128B", "64B", "32B" or "none"; of the address in shared memory
+
+
+@dataclass(frozen=True)
+class MatrixOperand:
+    """Where a warpgroup's wgmma finds an operand in shared memory; verification reads it, the engine does not."""
+
+    row: int  # of the AccessTable: operation "GMMA"
+    warpgroup: int  # of the role
+    operand: str  # "A" or "B"
+    descriptor: GmmaDescriptor
 
 
 @dataclass(frozen=True)
@@ -54,6 +66,7 @@ class AccessTable:
     bulk_bytes: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), np.int32))
     """(A, W) i4: bytes a bulk copy writes to or reads from shared memory, with what lies outside the tensor"""
     bulk: tuple[BulkBox, ...] = ()
+    matrices: tuple[MatrixOperand, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.bulk_bytes.size:

@@ -14,7 +14,7 @@ from gpusim.memory.bulk import bulk_lines
 from gpusim.memory.operations import ASYNC_OPERATIONS
 from gpusim.memory.sectors import warp_lines
 from gpusim.memory.shared import SharedCost, shared_cost
-from gpusim.program.access import REQUEST, AccessTable, BulkBox
+from gpusim.program.access import REQUEST, AccessTable, BulkBox, MatrixOperand
 
 __all__ = ["Access", "BulkRows", "build_access_table"]
 
@@ -45,6 +45,7 @@ class Access:
     lane_mask: np.ndarray  # (W,) u4
     zfill_mask: np.ndarray  # (W,) u4: cp.async lanes that write zeros and read nothing
     bulk: BulkRows | None = None  # of a bulk copy, which has no lane addresses
+    matrices: tuple[MatrixOperand, ...] = ()  # of a wgmma; their `row` is filled in by build_access_table
 
 
 def build_access_table(entries: Sequence[Access], num_warps: int | None = None) -> AccessTable:
@@ -84,6 +85,7 @@ def build_access_table(entries: Sequence[Access], num_warps: int | None = None) 
                             np.int32).reshape(-1, warps),
         bulk=tuple(replace(box, row=row) for row, entry in enumerate(entries) if entry.bulk
                    for box in entry.bulk.boxes),
+        matrices=tuple(replace(matrix, row=row) for row, entry in enumerate(entries) for matrix in entry.matrices),
     )
 
 
