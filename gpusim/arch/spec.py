@@ -143,6 +143,31 @@ class Barrier(Section):
     cycles_per_warp: Cycles = Field(description="What each warp of the CTA adds.")
 
 
+class Mbarrier(Section):
+    arrive_cycles: Cycles = Field(description="From an arrival's turn at shared memory until it counts.")
+    wait_cycles: Cycles = Field(description="From the turn of a wait whose phase has completed to its release.")
+    wake_cycles: Cycles = Field(description="From the completion of a phase to the release of waits for it.")
+
+
+class Tma(Section):
+    start_cycles: Cycles = Field(description="From the issue of a bulk copy to its first line.")
+    line_interval_cycles: Rate = Field(description="Cycles between two lines that the unit asks for or sends.")
+    box_interval_cycles: Cycles = Field(description="Least cycles between two bulk copies.")
+    arrive_cycles: Cycles = Field(description="From data written to their bytes counting at the mbarrier.")
+    request_lines: Count = Field(description="Lines that are followed together through the memory system.")
+
+
+class Wgmma(Section):
+    start_cycles: Cycles = Field(description="From the issue by the last warp of a warpgroup to the first operand.")
+    columns_per_cycle: Count = Field(description="Columns of 64 rows and 32 bytes of K that an SM finishes per cycle.")
+    operand_rows: Count = Field(description="Rows of A, 32 bytes each.")
+    register_interval_cycles: Cycles = Field(description="Least cycles of an instruction whose A is in registers.")
+    register_gap_cycles: Cycles = Field(description="Cycles after a warpgroup's instruction until registers of its "
+                                                    "next one have been read.")
+    latency_cycles: Cycles = Field(description="From the end of an instruction in the pipe to results in registers.")
+    latency_columns: Count = Field(description="As many columns, at most, are on their way behind the operands.")
+
+
 class GpuSpec(Section):
     """A GPU: sections of numbers, the instruction table, and where every number comes from.
 
@@ -163,6 +188,9 @@ class GpuSpec(Section):
     dram: Dram
     launch: LaunchCost
     barrier: Barrier
+    mbarrier: Mbarrier | None = Field(default=None, description="Barriers in shared memory; not given: none.")
+    tma: Tma | None = Field(default=None, description="Unit for bulk copies; not given: none.")
+    wgmma: Wgmma | None = Field(default=None, description="MMA of warpgroups; not given: none.")
     instructions: tuple[InstructionEntry, ...]
 
     _provenance: dict[str, Source] = PrivateAttr(default_factory=dict)

@@ -15,7 +15,6 @@ LONG, SHORT = WARP_STATES.index("long_scoreboard"), WARP_STATES.index("short_sco
 MIO, LG, MATH = (WARP_STATES.index(name) for name in ("mio_throttle", "lg_throttle", "math_pipe_throttle"))
 DISPATCH = WARP_STATES.index("dispatch_stall")
 BARRIER, BRANCH = WARP_STATES.index("barrier"), WARP_STATES.index("branch_resolving")
-MEMBAR = WARP_STATES.index("membar")
 STATE_EVENT, ISSUE_EVENT = EVENT_KINDS.index("state"), EVENT_KINDS.index("issue")
 
 
@@ -60,7 +59,7 @@ def attribute_issue(sm, line, warp, row, time):
         start = add_span(sm, line, WAIT, start, warp.stall_end)
         start = add_span(sm, line, BRANCH, start, warp.branch_end)
         start = add_span(sm, line, BARRIER, start, barrier_release(warp, row))
-        start = add_span(sm, line, MEMBAR, start, warp.membar_end)
+        start = add_span(sm, line, warp.fence_state, start, warp.membar_end)
         start = add_span(sm, line, LONG, start, long_release)
         start = add_span(sm, line, SHORT, start, short_release)
         start = add_span(sm, line, DISPATCH, start, min(time - warp.not_selected, start + warp.dispatch))

@@ -8,11 +8,16 @@ from numba import njit
 
 from gpusim.arch.instructions import Kind, Pipe
 from gpusim.engine.attribution import record
+from gpusim.engine.bulk import flush_group, start_load, start_store
 from gpusim.engine.image import FENCE, FLAG, VARIABLE, WHOLE_LINE
-from gpusim.engine.resources import accept, occupy_lsu, pass_data_stage, pass_queue, pass_tag_stage
-from gpusim.engine.result import EVENT_KINDS
-from gpusim.engine.scoreboards import close_group, ready_time
-from gpusim.engine.state import COUNTERS, FENCE_TOKEN, GROUPS, NEVER
+from gpusim.engine.mbarriers import use_mbarrier
+from gpusim.engine.operands import ARRIVE_ONLY, FLUSH, PLAIN
+from gpusim.engine.operands import STORE as BULK_STORE
+from gpusim.engine.resources import accept, occupy_lsu, operands_read, pass_data_stage, pass_queue, pass_tag_stage
+from gpusim.engine.result import EVENT_KINDS, WARP_STATES
+from gpusim.engine.scoreboards import close_group, ready_time, release
+from gpusim.engine.state import BULK, COUNTERS, FENCE_TOKEN, GROUPS, NEVER
+from gpusim.engine.warpgroup import await_wgmma, issue_wgmma
 
 __all__ = ["NO_BOARD", "execute", "open_barrier"]
 
@@ -22,6 +27,8 @@ KINDS = {name: int(member) for name, member in Kind.__members__.items()}
 MMA, LDMATRIX, SHARED_LOAD = KINDS["mma"], KINDS["ldmatrix"], KINDS["shared_load"]
 ASYNC_COPY, COMMIT, GLOBAL_STORE = KINDS["async_copy"], KINDS["commit"], KINDS["global_store"]
 BARRIER, ATOMIC = KINDS["barrier"], KINDS["atomic"]
+WGMMA, MBARRIER, BULK_COPY = KINDS["wgmma"], KINDS["mbarrier"], KINDS["bulk_copy"]  # the last kinds but wgmma_control
+MEMBAR_STATE = WARP_STATES.index("membar")
 NO_PIPE, LSU = int(Pipe.none), int(Pipe.lsu)
 REQUESTS, WAVEFRONTS, IDEAL, CONFLICTS = 0, 3, 6, 9  # first of load, store, ldgsts in COUNTERS
 LOAD, STORE, LDGSTS = 0, 1, 2
@@ -37,21 +44,6 @@ def count_shared(sm, access, side):
     sm.counters[WAVEFRONTS + side] += access.wavefronts
     sm.counters[IDEAL + side] += access.ideal
     sm.counters[CONFLICTS + side] += access.conflicts
-
-
-@njit(cache=True, nogil=True)
-def release(warp, board, time, is_long):
-    """An internal result or operand read releases a scoreboard barrier at ``time``."""
-    if board != NO_BOARD:
-        warp.scoreboard[board] = max(warp.scoreboard[board], time)
-        if is_long or warp.pending[board] == 0:
-            warp.long_board[board] = is_long
-
-
-@njit(cache=True, nogil=True)
-def operands_read(mach, start, row):
-    """Cycle at which the load/store unit has read all registers of an instruction whose operands start at ``start``."""
-    return start + mach.read_release_base + row.operand_cycles
 
 
 @njit(cache=True, nogil=True)
@@ -91,6 +83,7 @@ def post(sm, warp, request, base, access, s, w, row, time, token):
     request.cta, request.flag = warp.cta, row.operand if row.flags & FLAG else -1
     request.sequence, request.op, request.age = sm.sequence, warp.op, warp.age
     request.fill = ALL_SECTORS if row.flags & WHOLE_LINE else 0
+    request.bytes = request.lead = request.last = 0
     sm.sequence += 1
 
 
@@ -130,14 +123,17 @@ def global_access(sm, part, warp, mach, row, access, time):
 
 
 @njit(cache=True, nogil=True)
-def arrive(sm, slot, warp, mach, barrier, time):
-    """BAR.SYNC: warps arrive one by one at the SM's barrier unit; returns when all may go on, 0 before the last."""
+def arrive(sm, slot, warp, mach, operand, time):
+    """BAR: warps arrive one by one at the SM's barrier unit; returns when all may go on, 0 before the last."""
+    barrier, needed = operand & 15, operand >> 8 & 0xFF
     sm.barrier_unit = max(sm.barrier_unit, time) + mach.barrier_per_warp
     slot.arrived[barrier] += 1
-    warp.barrier_end = NEVER + barrier
+    slot.needed[barrier] = needed
+    if not operand & ARRIVE_ONLY:
+        warp.barrier_end = NEVER + barrier
     if warp.polls:
         slot.flag = warp.flag
-    if slot.arrived[barrier] < slot.warps:
+    if slot.arrived[barrier] < (needed if needed else slot.warps):
         return 0
     slot.arrived[barrier] = 0
     return sm.barrier_unit + mach.barrier_base
@@ -189,10 +185,43 @@ def await_writes(sm, warp, acc, win, s, w, row, time):
     request.time = max(time, max(sm.tag_stage, sm.write_port))
     request.sm, request.slot, request.token = s, w, FENCE_TOKEN
     request.count, request.data_cycles, request.is_write, request.asynchronous, request.flag = 0, 0, 0, 0, -1
+    request.bytes = request.lead = request.last = 0
     request.sequence, request.op, request.age = sm.sequence, warp.op, warp.age
-    warp.membar_end = NEVER
+    warp.membar_end, warp.fence_state = NEVER, MEMBAR_STATE
     sm.sequence += 1
     win.counts[0] += 1
+
+
+@njit(cache=True, nogil=True)
+def copy_in_bulk(st, mach, acc, bases, win, s, w, row, time):
+    """UTMALDG, UTMASTG, UBLKCP of the warps that the access names, and the end of a bulk group."""
+    sm, warp = st.sms[s], st.warps[s, w]
+    if row.operand == FLUSH:
+        flush_group(warp, row, time)
+        return
+    access = acc[row.access + warp.warp_row]
+    if access.bulk_bytes == 0:
+        return
+    stores = row.operand == BULK_STORE
+    start = start_store(sm, warp, mach, row, access, time) if stores else start_load(sm, warp, mach, row, access, time)
+    request = win.requests[win.counts[0]]
+    post(sm, warp, request, bases[warp.cta, access.tensor], access, s, w, row, start, 0 if stores else row.operand)
+    request.is_write, request.asynchronous, request.bytes = stores, BULK, access.bulk_bytes
+    request.lead = start - time
+    win.counts[0] += 1
+
+
+@njit(cache=True, nogil=True)
+def asynchronous(st, mach, ops, acc, bases, win, s, w, row, time):
+    """What works on while the warp goes on: mbarriers, bulk copies, wgmma."""
+    if row.kind == MBARRIER:
+        use_mbarrier(st, mach, ops, acc, win.arrivals, s, w, row, time)
+    elif row.kind == BULK_COPY:
+        copy_in_bulk(st, mach, acc, bases, win, s, w, row, time)
+    elif row.kind == WGMMA:
+        issue_wgmma(st, mach, ops, win, s, w, row, time)
+    else:
+        await_wgmma(st, s, w, row)
 
 
 @njit(cache=True, nogil=True)
@@ -202,6 +231,8 @@ def execute(st, mach, ops, acc, bases, win, s, w, row, time):
     if row.kind == COMMIT:
         pass_queue(part, mach, time)
         close_group(warp, np.int64(row.write_barrier), time + row.latency)
+    elif row.kind >= WGMMA and row.operand != PLAIN:
+        asynchronous(st, mach, ops, acc, bases, win, s, w, row, time)
     elif row.kind == ASYNC_COPY or row.queue == 1:
         if row.access >= 0:
             reach_memory(sm, part, warp, mach, acc, bases, win, s, w, row, time)
@@ -215,7 +246,7 @@ def execute(st, mach, ops, acc, bases, win, s, w, row, time):
         if sm.record_end:
             record(win, sm, w, warp, SHARED_EVENT, 0, row.pc, warp.op, passed - waves, passed)
     elif row.kind == BARRIER:
-        end = arrive(sm, st.slots[s, warp.cta_slot], warp, mach, row.operand & 15, time)
+        end = arrive(sm, st.slots[s, warp.cta_slot], warp, mach, row.operand, time)
         if end:
             open_barrier(st.warps[s], st.parts[s], ops, w, row.operand & 15, end, st.slots[s, warp.cta_slot].flag)
     elif row.flags & FENCE:

@@ -13,6 +13,7 @@ import numpy as np
 import simpy
 
 from gpusim.engine.blocks import BlockScheduler
+from gpusim.engine.bulk import split_bulk
 from gpusim.engine.deadlock import describe_deadlock
 from gpusim.engine.flags import missing_flags
 from gpusim.engine.image import ProgramImage
@@ -134,7 +135,8 @@ class Host:
 
         A request that leaves its SM later, for the tag stage has a backlog, waits until the window that sees it go.
         """
-        requests = np.concatenate([self._held, *(g.window.requests[: g.window.counts[0]] for g in self.groups)])
+        sent = [g.window.requests[: g.window.counts[0]] for g in self.groups]
+        requests = np.concatenate([self._held, split_bulk(np.concatenate(sent), self.machine)])
         self._held, requests = requests[requests["time"] >= end], requests[requests["time"] < end]
         if len(requests):
             order = np.lexsort((requests["sequence"], requests["sm"], requests["time"]))

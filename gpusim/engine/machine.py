@@ -3,7 +3,7 @@ Leaves out what the numbers mean for a result (gpusim.engine.core, gpusim.engine
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -48,6 +48,16 @@ class Machine(NamedTuple):
     dram_channels: int
     dram_read_cycles_per_byte: float
     coalescer: int
+    mbarrier_arrive: int
+    mbarrier_wait: int
+    mbarrier_wake: int
+    tma_start: int
+    tma_line_interval: float
+    tma_box_interval: int
+    tma_arrive: int
+    tma_request_lines: int
+    wgmma_start: int
+    wgmma_register_gap: int
 
 
 def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
@@ -85,7 +95,25 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         dram_channels=spec.dram.channels,
         dram_read_cycles_per_byte=spec.dram.channels / spec.dram.read_bytes_per_cycle,
         coalescer=int(spec.noc.request_coalescer),
+        **_asynchronous_units(spec),
     )
+
+
+def _asynchronous_units(spec: GpuSpec) -> dict[str, Any]:
+    """Zeros for a unit that the GPU lacks: programs that need it are refused (gpusim.engine.operands)."""
+    mbarrier, tma, wgmma = spec.mbarrier, spec.tma, spec.wgmma
+    return {
+        "mbarrier_arrive": mbarrier.arrive_cycles if mbarrier else 0,
+        "mbarrier_wait": mbarrier.wait_cycles if mbarrier else 0,
+        "mbarrier_wake": mbarrier.wake_cycles if mbarrier else 0,
+        "tma_start": tma.start_cycles if tma else 0,
+        "tma_line_interval": tma.line_interval_cycles if tma else 0.0,
+        "tma_box_interval": tma.box_interval_cycles if tma else 0,
+        "tma_arrive": tma.arrive_cycles if tma else 0,
+        "tma_request_lines": tma.request_lines if tma else 1,
+        "wgmma_start": wgmma.start_cycles if wgmma else 0,
+        "wgmma_register_gap": wgmma.register_gap_cycles if wgmma else 0,
+    }
 
 
 def machine_record(machine: Machine) -> np.ndarray:

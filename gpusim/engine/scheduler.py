@@ -8,13 +8,15 @@ from numba import njit
 
 from gpusim.arch.instructions import Kind
 from gpusim.engine.attribution import add_span, attribute_issue, record, record_spans
+from gpusim.engine.bulk import land
 from gpusim.engine.execute import NO_BOARD, execute, open_barrier
 from gpusim.engine.image import ACTIVE, FLAG, TAKEN, YIELD
 from gpusim.engine.machine import POLICIES
+from gpusim.engine.mbarriers import deliver_copies
 from gpusim.engine.resources import dispatch_time, fill_data_stage, free_time, pass_queue
 from gpusim.engine.result import EVENT_KINDS, WARP_STATES
 from gpusim.engine.scoreboards import copy_arrived, ready_time
-from gpusim.engine.state import COUNTERS, FENCE_TOKEN, NAMED_BARRIERS, NEVER
+from gpusim.engine.state import BULK, COUNTERS, FENCE_TOKEN, NAMED_BARRIERS, NEVER
 from gpusim.engine.views import borrow, borrow_state, borrow_window
 
 __all__ = ["advance_group"]
@@ -109,7 +111,7 @@ def retire(sm, slot, line, warp, time):
 def release_barriers(sm, slot, warps, parts, ops, mach, w, time):
     """A warp that leaves is not waited for: barriers at which all others stand open."""
     for barrier in range(NAMED_BARRIERS):
-        if slot.arrived[barrier] > 0 and slot.arrived[barrier] >= slot.warps:
+        if slot.arrived[barrier] > 0 and slot.arrived[barrier] >= slot.warps and slot.needed[barrier] == 0:
             slot.arrived[barrier] = 0
             open_barrier(warps, parts, ops, w, barrier, max(sm.barrier_unit, time) + mach.barrier_base, slot.flag)
 
@@ -172,7 +174,7 @@ def complete(sm, part, warp, ops, done):
     """
     passed = fill_data_stage(sm, done.time, done.data_cycles)
     sm.counters[STAGE_CYCLES] += done.data_cycles
-    if not warp.live or done.age != warp.age:
+    if done.age != warp.age or not (warp.live or warp.async_arrivals):
         return 0
     if done.asynchronous:
         copy_arrived(warp, done.token, passed)
@@ -193,7 +195,20 @@ def complete(sm, part, warp, ops, done):
 @njit(cache=True, nogil=True)
 def record_copy(win, sm, w, warp, ops, done, passed):
     """Keep a copy in flight as an event; it belongs to the op that started it."""
-    record(win, sm, w, warp, COPY_EVENT, 0, ops[done.op].pc, done.op, done.issued, passed)
+    if done.asynchronous != BULK or done.last:
+        record(win, sm, w, warp, COPY_EVENT, 0, ops[done.op].pc, done.op, done.issued - done.lead, passed)
+
+
+@njit(cache=True, nogil=True)
+def accept_answer(st, mach, ops, win, s, done):
+    """An answer of the memory: of a warp's access, or part of a bulk copy."""
+    if done.asynchronous == BULK:
+        return land(st, mach, ops, win.arrivals, s, done)
+    warp = st.warps[s, done.slot]
+    passed = complete(st.sms[s], st.parts[s, done.slot % 4], warp, ops, done)
+    if warp.async_arrivals and passed:
+        deliver_copies(st, mach, ops, win.arrivals, s, warp)
+    return passed
 
 
 @njit(cache=True, nogil=True)
@@ -204,7 +219,7 @@ def advance_sm(st, mach, ops, acc, bases, win, s, done, first, last, end):
         time = min(min(parts[0].next_issue, parts[1].next_issue), min(parts[2].next_issue, parts[3].next_issue))
         if first < last and done[first].time <= time:
             w = done[first].slot
-            passed = complete(st.sms[s], parts[w % 4], st.warps[s, w], ops, done[first])
+            passed = accept_answer(st, mach, ops, win, s, done[first])
             if passed and st.sms[s].record_end:
                 record_copy(win, st.sms[s], w, st.warps[s, w], ops, done[first], passed)
             first += 1

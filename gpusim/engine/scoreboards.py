@@ -10,9 +10,19 @@ from gpusim.engine.image import BLOCKS
 from gpusim.engine.state import BOARDS, GROUPS, NEVER
 
 __all__ = ["barrier_release", "boards_release", "close_group", "copy_arrived", "groups_release", "ready_time",
-           "retire_groups"]
+           "release", "retire_groups"]
 
 DEPBAR = int(Kind.depbar)
+NO_BOARD = 7
+
+
+@njit(cache=True, nogil=True)
+def release(warp, board, time, is_long):
+    """An internal result or operand read releases a scoreboard barrier at ``time``."""
+    if board != NO_BOARD:
+        warp.scoreboard[board] = max(warp.scoreboard[board], time)
+        if is_long or warp.pending[board] == 0:
+            warp.long_board[board] = is_long
 
 
 @njit(cache=True, nogil=True)

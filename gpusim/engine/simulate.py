@@ -27,6 +27,7 @@ __all__ = ["RecordWindow", "simulate"]
 
 FIDELITIES = ("full", "sampled")
 EVENT_CAPACITY = 2_000_000
+WARPS_PER_WARPGROUP = 4
 GROUP_SMS = 16
 """SMs that one compiled call advances; changes no result."""
 
@@ -87,7 +88,8 @@ def simulate(
     blocks_per_sm = _blocks_per_sm(program, spec)
     began = time.perf_counter()
     machine, image = machine_of(spec, policy=policy), image_of(program, spec)
-    state = new_state(machine.num_sms, machine.max_warps, blocks_per_sm)
+    state = new_state(machine.num_sms, machine.max_warps, blocks_per_sm, len(image.mbarrier_arrivals),
+                      -(-image.warps_per_cta // WARPS_PER_WARPGROUP))
     if record is not None:
         state.sms[record.sm]["record_start"], state.sms[record.sm]["record_end"] = record.start_cycle, record.end_cycle
     memory = _memory(program, spec, l2) if memory is None else memory
@@ -158,7 +160,8 @@ def _groups(
         last = min(first + GROUP_SMS, spec.sm.count)
         events = EVENT_CAPACITY if record is not None and first <= record.sm < last else 0
         groups.append(Group(first, last, new_window(
-            image.num_statics, request_capacity(last - first, window), (last - first) * blocks_per_sm, events)))
+            image.num_statics, request_capacity(last - first, window), (last - first) * blocks_per_sm, events,
+            image.mbarrier_arrivals)))
     return groups
 
 

@@ -10,9 +10,9 @@ import numpy as np
 from gpusim.arch.instructions import Pipe
 from gpusim.engine.result import EVENT, WARP_STATES
 
-__all__ = ["BOARDS", "COMPLETION", "COUNTERS", "CTA_SLOT", "FENCE_TOKEN", "GROUPS", "HOLDS", "NEVER", "PART_WARPS",
-           "QUEUE_ENTRIES", "REQUEST_RECORD", "SM", "STATIC", "SUB_PARTITION", "WARP", "SmState", "Window", "new_state",
-           "new_window"]
+__all__ = ["BOARDS", "BULK", "COMPLETION", "COUNTERS", "CTA_SLOT", "FENCE_TOKEN", "GROUPS", "HOLDS", "MBARRIER",
+           "NEVER", "PART_WARPS", "QUEUE_ENTRIES", "READS", "REQUEST_RECORD", "SM", "STATIC", "SUB_PARTITION", "WARP",
+           "WARPGROUP", "WGMMAS", "SmState", "Window", "new_state", "new_window"]
 
 NEVER = np.iinfo(np.int64).max // 4
 BOARDS = 6  # scoreboard barriers of a warp, as the SASS encoding has them
@@ -23,6 +23,10 @@ QUEUE_ENTRIES = 32
 HOLDS = 32
 """Reads of operands under way or to come in a sub-partition."""
 NAMED_BARRIERS = 16
+READS = 128
+"""Operand reads of wgmma that are scheduled on an SM and not yet under way."""
+WGMMAS = 64
+"""How many wgmma a warp may have issued before the last one of its warpgroup."""
 PART_WARPS = 16
 """Most warps of a sub-partition."""
 SPANS = 8
@@ -33,6 +37,7 @@ COUNTERS = (
     "shared_wavefronts_ideal_load", "shared_wavefronts_ideal_store", "shared_wavefronts_ideal_ldgsts",
     "bank_conflicts_load", "bank_conflicts_store", "bank_conflicts_ldgsts",
     "hmma_instructions", "ldsm_instructions", "ldgsts_instructions", "data_stage_cycles",
+    "bulk_bytes_asked", "bulk_bytes_loaded", "bulk_bytes_stored", "wgmma_pipe_cycles",
 )
 
 WARP = np.dtype([
@@ -49,7 +54,8 @@ WARP = np.dtype([
     ("start", "<i8"),
     ("data_free", "<i8"),  # the previous shared access has left the data stage
     ("drain", "<i8"),  # the last store has left
-    ("membar_end", "<i8"),  # end of a MEMBAR, NEVER while it waits for the memory
+    ("membar_end", "<i8"),  # end of a MEMBAR or a wait for wgmma groups, NEVER (+ 1 + group) while it is not known
+    ("fence_state", "<i8"),  # which of the two, as a warp state
     ("flag", "<i8"),  # 1 + FLAG_OP that the CTA's last poll found missing, 0: it was there
     ("polls", "<i8"),  # 1: this warp polls for its CTA
     ("cta", "<i8"),  # launch-order number
@@ -64,6 +70,9 @@ WARP = np.dtype([
     ("long_board", "<i8", (BOARDS,)),  # 1 when the barrier belongs to global memory
     ("group_missing", "<i8", (GROUPS,)),
     ("group_time", "<i8", (GROUPS,)),  # when the last byte of the group was written
+    ("group_arrives", "<i8", (GROUPS,)),  # 1 + mbarrier that hears of it, 0: none
+    ("async_arrivals", "<i8"),  # how many of them are due
+    ("wgmma_issued", "<i8"), ("wgmma_groups", "<i8"),  # instructions, groups closed
 ], align=True)
 SUB_PARTITION = np.dtype([
     ("next_issue", "<i8"),
@@ -80,9 +89,23 @@ SUB_PARTITION = np.dtype([
 ], align=True)
 CTA_SLOT = np.dtype([
     ("cta", "<i8"), ("warps", "<i8"), ("end", "<i8"), ("flag", "<i8"), ("arrived", "<i8", (NAMED_BARRIERS,)),
+    ("needed", "<i8", (NAMED_BARRIERS,)),  # warps, 0: all that are there
+], align=True)
+MBARRIER = np.dtype([
+    ("phase", "<i8"),  # phases completed
+    ("pending", "<i8"), ("bytes", "<i8"),  # arrivals and bytes that the phase still waits for
+    ("time", "<i8"), ("completed", "<i8"),  # the last of them so far; when the phase before completed
+], align=True)
+WARPGROUP = np.dtype([
+    ("arrived", "<i8", (WGMMAS,)), ("started", "<i8"),  # warps that have issued an instruction, a ring
+    ("groups", "<i8"), ("group_end", "<i8", (GROUPS,)),  # groups closed by all warps, and when they are complete
+    ("pipe_end", "<i8"), ("end", "<i8"),  # of its last instruction: in the pipe, with its results
 ], align=True)
 SM = np.dtype([
     ("data_stage", "<i8"), ("gap_start", "<i8"), ("gap_end", "<i8"),  # busy until, but for the last gap
+    ("tensor_free", "<i8"), ("tma_free", "<i8"),
+    ("read_first", "<i8"), ("read_last", "<i8"),  # operand reads of wgmma to come, a ring
+    ("read_start", "<i8", (READS,)), ("read_waves", "<i8", (READS,)),
     ("tag_stage", "<i8"), ("write_port", "<i8"), ("barrier_unit", "<i8"), ("sequence", "<i8"), ("warp_cycles", "<i8"),
     ("lsu_head", "<i8"), ("lsu", "<i8", (QUEUE_ENTRIES,)),  # when its entries come free, a ring
     ("record_start", "<i8"), ("record_end", "<i8"),  # cycles whose events are kept; empty unless the user asked
@@ -95,26 +118,32 @@ REQUEST_RECORD = np.dtype([
     ("time", "<i8"), ("base", "<i8"), ("op", "<i8"), ("age", "<i8"), ("sm", "<i4"), ("sequence", "<i4"),
     ("first", "<i4"), ("count", "<i4"), ("data_cycles", "<i4"), ("slot", "<i2"), ("token", "<i2"), ("is_write", "<i4"),
     ("asynchronous", "<i4"), ("fill", "<i8"),
-    ("cta", "<i4"), ("flag", "<i4"),
+    ("cta", "<i4"), ("flag", "<i4"), ("bytes", "<i4"), ("lead", "<i4"), ("last", "<i4"),
 ], align=True)
 """One global access of one warp on its way to L2. token: cp.async group or scoreboard barrier;
 age: which warp asked, for a slot may have another one when the answer comes; fill: sectors that a miss brings along;
-flag: row of FLAG_OP or -1. A request with the token FENCE asks when the SM's writes have been performed."""
+flag: row of FLAG_OP or -1; asynchronous: 1 cp.async, BULK: (part of) a bulk copy, with its bytes, how long after the
+issue it leaves, whether it is the last part, and the mbarrier as token. A request with the token FENCE asks when the
+SM's writes have been performed."""
+BULK = 2
 FENCE_TOKEN = 64  # no scoreboard barrier, no group
 COMPLETION = np.dtype([
     ("time", "<i8"), ("op", "<i8"), ("issued", "<i8"), ("age", "<i8"), ("sm", "<i4"), ("data_cycles", "<i4"),
-    ("slot", "<i2"), ("token", "<i2"), ("asynchronous", "<i4"), ("flag", "<i4"),
+    ("slot", "<i2"), ("token", "<i2"), ("asynchronous", "<i4"), ("flag", "<i4"), ("bytes", "<i4"), ("lead", "<i4"),
+    ("last", "<i4"),
 ], align=True)
 """All data of one access have arrived at the SM. flag: of a poll, what WARP.flag becomes; -1: no poll."""
 
 
 class SmState(NamedTuple):
-    """S SMs, W warp slots each (slot % 4 is the sub-partition), C CTA slots."""
+    """S SMs, W warp slots each (slot % 4 is the sub-partition), C CTA slots, M mbarriers and G warpgroups of a CTA."""
 
     warps: np.ndarray  # (S, W) WARP
     parts: np.ndarray  # (S, 4) SUB_PARTITION
     slots: np.ndarray  # (S, C) CTA_SLOT
     sms: np.ndarray  # (S,) SM
+    mbarriers: np.ndarray  # (S, C, M) MBARRIER
+    warpgroups: np.ndarray  # (S, C, G) WARPGROUP
 
 
 class Window(NamedTuple):
@@ -125,12 +154,14 @@ class Window(NamedTuple):
     events: np.ndarray  # (V,) EVENT
     counts: np.ndarray  # (3,) i8: requests, ended, events used
     statics: np.ndarray  # (P,) STATIC
+    arrivals: np.ndarray  # (M,) i8, only read: arrivals that complete a phase of each mbarrier
 
 
-def new_state(sms: int, warps: int, cta_slots: int) -> SmState:
+def new_state(sms: int, warps: int, cta_slots: int, mbarriers: int = 0, warpgroups: int = 0) -> SmState:
     """Empty SMs at cycle 0."""
     state = SmState(np.zeros((sms, warps), WARP), np.zeros((sms, 4), SUB_PARTITION),
-                    np.zeros((sms, cta_slots), CTA_SLOT), np.zeros(sms, SM))
+                    np.zeros((sms, cta_slots), CTA_SLOT), np.zeros(sms, SM),
+                    np.zeros((sms, cta_slots, mbarriers), MBARRIER), np.zeros((sms, cta_slots, warpgroups), WARPGROUP))
     state.warps["ready"] = NEVER
     state.parts["next_issue"] = NEVER
     state.parts["last_slot"] = -1
@@ -138,8 +169,9 @@ def new_state(sms: int, warps: int, cta_slots: int) -> SmState:
     return state
 
 
-def new_window(statics: int, requests: int, ended: int, events: int) -> Window:
+def new_window(statics: int, requests: int, ended: int, events: int, arrivals: np.ndarray) -> Window:
     return Window(
         requests=np.zeros(requests, REQUEST_RECORD), ended=np.zeros((ended, 3), np.int64),
         events=np.zeros(events, EVENT), counts=np.zeros(3, np.int64), statics=np.zeros(statics, STATIC),
+        arrivals=arrivals,
     )
