@@ -63,6 +63,10 @@ class SharedTracker:
         self.readers = np.zeros(num_words, np.uint32)
         self.reader_pc = np.full(num_words, -1, np.int32)
         self.initialised = np.zeros(num_words, bool)
+        self.held = np.zeros(num_words, np.uint16)  # asynchronous operations that read the word
+        self.holder = np.full(num_words, NOBODY, np.int16)
+        self.holder_pc = np.full(num_words, -1, np.int32)
+        self.unfenced_warp = np.full(num_words, NOBODY, np.int16)  # stored by it, no fence.proxy.async yet
         self._tokens = 0
 
     def read(self, touch: Touch, *, used: bool) -> np.ndarray:
@@ -78,10 +82,37 @@ class SharedTracker:
             self.reader_pc[touch.words] = touch.pc
         return own
 
+    def read_by_proxy(self, touch: Touch) -> np.ndarray:
+        """Note a read of TMA or wgmma, and its hazards; mask (n,) of the words whose pending value it sees."""
+        pending = self.pending_warp[touch.words]
+        own = pending == touch.warps
+        self._check_read(touch, pending, own)
+        unfenced = self.unfenced_warp[touch.words]
+        self._report("proxy", touch, unfenced >= 0, unfenced, self.writer_pc)
+        return own
+
+    def hold(self, touch: Touch, own: np.ndarray) -> None:
+        """From now on an asynchronous operation reads these words, until ``let_go``."""
+        self.held[touch.words] += 1
+        self.holder[touch.words], self.holder_pc[touch.words] = touch.warps, touch.pc
+
+    def let_go(self, touch: Touch) -> None:
+        """Its warps have waited for the operation: it has read the words, as if they had just now."""
+        self.held[touch.words] -= 1
+        np.bitwise_or.at(self.readers, touch.words, _bits(touch.warps))
+        self.reader_pc[touch.words] = touch.pc
+
+    def fence(self, warps: np.ndarray) -> None:
+        """fence.proxy.async of ``warps``: TMA and wgmma may see what they stored."""
+        members = np.zeros(MAX_WARPS + 1, bool)
+        members[warps] = True
+        self.unfenced_warp[members[self.unfenced_warp]] = NOBODY
+
     def write(self, touch: Touch) -> None:
         """Note a synchronous store: its own warp sees it at once, the others after a barrier."""
         self._check_write(touch)
         self._make_pending(touch, asynchronous=False)
+        self.unfenced_warp[touch.words] = touch.warps
         self._check_same_instruction(touch, self.pending_warp)
 
     def issue_copy(self, touch: Touch, group: int) -> Copy:
@@ -104,6 +135,12 @@ class SharedTracker:
         self.flight_warp[touch.words] = NOBODY
         self._make_pending(touch, asynchronous=True)
         return touch.words
+
+    def publish_copy(self, copy: Copy) -> np.ndarray:
+        """A copy that an mbarrier counts has been waited for: its words (returned) are the same for everybody."""
+        words = self.complete_copy(copy)
+        self.pending_warp[words] = NOBODY
+        return words
 
     def arrive(self, warps: np.ndarray) -> Arrival:
         """What ``warps`` have done so far, which a barrier they now arrive at will order."""
@@ -139,6 +176,8 @@ class SharedTracker:
     def _check_write(self, touch: Touch) -> None:
         others = self.readers[touch.words] & ~_bits(touch.warps)
         self._report("war", touch, others != 0, _lowest_bit(others), self.reader_pc)
+        held = np.where(self.held[touch.words] > 0, self.holder[touch.words], NOBODY)
+        self._report("war_async", touch, held >= 0, held, self.holder_pc)
         pending, flight = self.pending_warp[touch.words], self.flight_warp[touch.words]
         self._report("waw", touch, (pending >= 0) & (pending != touch.warps), pending, self.writer_pc)
         self._report("waw", touch, flight >= 0, flight, self.flight_pc)

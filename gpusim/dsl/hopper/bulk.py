@@ -16,9 +16,11 @@ from gpusim.errors import UserError
 from gpusim.program import BulkBox
 from gpusim.program.access_builder import Access, BulkRows
 
-__all__ = ["bulk_copy"]
+__all__ = ["BULK_GROUP", "bulk_copy"]
 
 FIRST_LANE = 1
+BULK_GROUP = 1 << 20
+"""Memory key that keeps stores in front of the commit of their group."""
 COORDINATES = 5
 """Shared address, barrier and coordinates of a copy, in uniform registers one after another."""
 VERBS = {"TMALDG": "tma.load {global} -> {shared}", "TMASTG": "tma.store {shared} -> {global}"}
@@ -35,15 +37,12 @@ def bulk_copy(recorder: Recorder, mover: Mover, atom: BulkAtom, tile: BulkTile, 
     if (tile.contiguous == 1) != (shared.of.layout.major == "K"):
         raise UserError("TMA keeps neighbours neighbours: the shared tile has the tensor's contiguous mode",
                         place=f"{tile.tensor.name}, {shared.of.name}", suggestion="major='K' for a tensor by row, 'MN'")
-    if tile.origin[1 - tile.contiguous] * tile.tensor.bytes_of(max(tile.tensor.strides)) % LINE_BYTES:
-        raise UserError("rows that TMA boxes of a tile start with are whole lines apart", place=tile.tensor.name,
-                        got=f"row {tile.origin[1 - tile.contiguous]}", suggestion="tiles of a multiple of 64 rows")
-    moved, left = split(_offset(tile) + mover.residue(tile.tensor.name), LINE_BYTES)
+    moved, left = split(_bytes(tile, tile.start) + mover.residue(tile.tensor.name), LINE_BYTES)
     row_number = mover.row(tile.tensor.name)
     boxes = list(shared.boxes())
-    inside = tuple(max(0, min(n, whole - origin)) for n, whole, origin in zip(
-        tile.shape, tile.inside, tile.origin, strict=True))
-    key = (atom.name, row_number, tile.shape, inside, left, shared.of.name)
+    inside = tuple(max(0, whole - start) for whole, start in zip(tile.inside, tile.start, strict=True))
+    clipped = tuple(min(n, rest - origin) for n, rest, origin in zip(tile.shape, inside, tile.origin, strict=True))
+    key = (atom.name, row_number, tile.shape, tile.origin, clipped, left, shared.of.name)
     row = recorder.access_row(key, lambda: [
         _access(atom, tile, (inside[0], inside[1]), box, shared, left, row_number, recorder.num_warps)
         for box in boxes])
@@ -54,24 +53,26 @@ def bulk_copy(recorder: Recorder, mover: Mover, atom: BulkAtom, tile: BulkTile, 
     return code, Instance(row, shared.stage * shared.of.stage_bytes, moved, operand=barrier)
 
 
-def _offset(tile: BulkTile) -> int:
-    return sum(tile.tensor.bytes_of(n * stride) for n, stride in zip(tile.origin, tile.tensor.strides, strict=True))
+def _bytes(tile: BulkTile, place: tuple[int, int]) -> int:
+    return sum(tile.tensor.bytes_of(n * stride) for n, stride in zip(place, tile.tensor.strides, strict=True))
 
 
 def _access(atom: BulkAtom, tile: BulkTile, inside: tuple[int, int], box: Box, shared: OperandTile, left: int,
             tensor: int, warps: int) -> Access:
-    """The elected lane of the first warp copies; ``inside``: of the tile; the others do nothing."""
+    """The elected lane of the first warp copies, the others do nothing; ``inside``: elements that the tensor has from
+    the tile's start on."""
     element, along = tile.tensor.dtype.bytes, tile.contiguous
     across, pitch = 1 - along, tile.tensor.bytes_of(tile.tensor.strides[1 - along])
-    rows = box.origin[across] + np.arange(box.shape[across])
-    columns = max(0, min(box.shape[along], inside[along] - box.origin[along]))
+    first = tile.origin[0] + box.origin[0], tile.origin[1] + box.origin[1]
+    rows = first[across] + np.arange(box.shape[across])
+    columns = max(0, min(box.shape[along], inside[along] - first[along]))
     offsets = np.zeros((warps, len(rows)), np.int64)
     bytes_inside, moved = np.zeros((warps, len(rows)), np.int64), np.zeros(warps, np.int64)
-    offsets[0] = left + rows * pitch + box.origin[along] * element
+    offsets[0] = left + rows * pitch + first[along] * element
     bytes_inside[0] = np.where(rows < inside[across], columns * element, 0)
     moved[0] = box.shape[0] * box.shape[1] * element
     origin = [0, 0]
-    origin[across], origin[along] = box.origin[across], box.origin[along] + left // element
+    origin[across], origin[along] = first[across], first[along] + left // element
     place = BulkBox(-1, 0, tensor, (origin[0], origin[1]), box.shape, box.shared_byte, shared.of.layout.swizzle)
     names = {"global": tile.tensor.name, "shared": shared.of.name}
     mask = np.zeros(warps, np.uint32)
@@ -93,5 +94,5 @@ def _code(registers: Registers, atom: BulkAtom, boxes: int) -> Code:
             lines.append(Line(atom.mnemonic, (0, 0), (place, descriptor, hint), number, operand=True))
         else:
             lines += [Line("UIADD3", (place[0] + n, 1)) for n in range(1, 3)]
-            lines.append(Line(atom.mnemonic, (0, 0), (place, descriptor), number, operand=True))
+            lines.append(Line(atom.mnemonic, (0, 0), (place, descriptor), number, BULK_GROUP, operand=True))
     return Code(tuple(lines))

@@ -85,13 +85,15 @@ class OperandTile:
 class BulkTile:
     """A CTA's tile (rows, columns) of a tensor that TMA moves; the tensor need not fill it.
 
-    ``inside``: rows and columns that the tensor has from the CTA's tile on; ``origin``: of this part of it, in
-    elements; ``along``: the mode that an index still selects tiles of, None: none.
+    ``inside``: rows and columns that the tensor has from the CTA's tile on; ``start``: of the tile that an index
+    selected, ``origin``: of a part of that, in elements; ``along``: the mode that an index still selects tiles of,
+    None: none.
     """
 
     tensor: GmemTensor
     shape: tuple[int, int]
     inside: tuple[int, int]
+    start: tuple[int, int] = (0, 0)
     origin: tuple[int, int] = (0, 0)
     along: int | None = None
 
@@ -110,9 +112,9 @@ class BulkTile:
         if self.along is None or not isinstance(number, int) or not 0 <= number < self.count:
             raise UserError(f"no such tile of {self.tensor.name}", got=number,
                             suggestion=f"0 to {self.count - 1}" if self.along is not None else "a tile without index")
-        origin = [0, 0]
-        origin[self.along] = number * self.shape[self.along]
-        return replace(self, origin=(origin[0], origin[1]), along=None)
+        start = [0, 0]
+        start[self.along] = number * self.shape[self.along]
+        return replace(self, start=(start[0], start[1]), along=None)
 
     def part(self, shape: tuple[int, int], row: int, column: int) -> BulkTile:
         """A smaller tile of this one, ``row`` and ``column`` in such tiles."""

@@ -8,6 +8,7 @@ the phase before the first, which has completed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -98,14 +99,14 @@ class _Participant:
         registers = self.pipeline.ctx.recorder.registers
         self.stage, self.phase, self.address = registers.uniform(), registers.vector(), registers.uniform()
 
-    def _wait(self, barriers: tuple[int, ...], parity: int) -> Stage:
-        """Wait for the present stage's barrier; a step to the next one follows."""
+    def _wait(self, barriers: tuple[int, ...], parity: int) -> int:
+        """Wait for the present stage's barrier; its number. A step to the next one follows."""
         pipeline, number = self.pipeline, self.count % self.pipeline.num_stages
         code = self._kept("wait", lambda: wait_code(self))
         operand = pack_mbarrier(barriers[number], MBarrierAction.wait, parity)
         pipeline.ctx.code(code, Instance(operand=operand))
         self.count += 1
-        return Stage(self, number, pipeline.full[number])
+        return number
 
     def _step(self) -> None:
         self.pipeline.ctx.code(self._kept("step", lambda: step_code(self)))
@@ -114,7 +115,7 @@ class _Participant:
         """How often the stages have come round."""
         return self.count // self.pipeline.num_stages
 
-    def _kept(self, what: str, make) -> Code:  # type: ignore[no-untyped-def]
+    def _kept(self, what: str, make: Callable[[], Code]) -> Code:
         return self.pipeline.ctx.recorder.kept((type(self).__name__, self.pipeline.name, what), make)
 
 
@@ -124,7 +125,8 @@ class Producer(_Participant):
     def acquire_and_advance(self) -> Stage:
         """Wait until the next stage is empty; with TMA, its barrier now expects the stage's bytes."""
         pipeline = self.pipeline
-        stage = self._wait(pipeline.empty, 1 - self._round() % 2)
+        number = self._wait(pipeline.empty, 1 - self._round() % 2)
+        stage = Stage(self, number, pipeline.full[number])
         if pipeline.via == "tma":
             operand = pack_mbarrier(stage.barrier, MBarrierAction.expect_tx)
             pipeline.ctx.code(self._kept("expect", lambda: expect_code(self)), Instance(
@@ -156,9 +158,9 @@ class Consumer(_Participant):
 
     def wait_and_advance(self) -> Stage:
         """Wait until the next stage is full."""
-        stage = self._wait(self.pipeline.full, self._round() % 2)
+        number = self._wait(self.pipeline.full, self._round() % 2)
         self._step()
-        return stage
+        return Stage(self, number, self.pipeline.full[number])
 
     def release(self, stage: Stage) -> None:
         operand = pack_mbarrier(self.pipeline.empty[stage.index], MBarrierAction.arrive)

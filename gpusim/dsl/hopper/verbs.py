@@ -9,7 +9,7 @@ from gpusim.arch import GpuSpec
 from gpusim.arch.atoms.warpgroup import BulkAtom, require_hopper
 from gpusim.cute.gmma import GmmaLayout
 from gpusim.dsl.dtypes import DType
-from gpusim.dsl.hopper.bulk import bulk_copy
+from gpusim.dsl.hopper.bulk import BULK_GROUP, bulk_copy
 from gpusim.dsl.hopper.mma import Accumulators, WarpgroupMma, accumulators, closing, gemm_accesses, gemm_code
 from gpusim.dsl.hopper.operands import BulkTile, OperandTile, SmemOperand, require_tma
 from gpusim.dsl.hopper.pipeline import Pipeline
@@ -174,7 +174,7 @@ class HopperVerbs:
 
     def bulk_commit(self) -> None:
         """cp.async.bulk.commit_group: the bulk stores since the last one are a group."""
-        self.code(self.recorder.kept(("bulk commit",), lambda: Code((Line("UTMACMDFLUSH"),))))
+        self.code(self.recorder.kept(("bulk commit",), lambda: Code((Line("UTMACMDFLUSH", memory_key=BULK_GROUP),))))
 
     def bulk_wait(self, pending: int) -> None:
         """Wait until all but ``pending`` groups of bulk stores have read shared memory."""
