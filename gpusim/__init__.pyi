@@ -18,6 +18,7 @@ from gpusim.dsl.dtypes import tf32 as tf32
 from gpusim.dsl.dtypes import u1 as u1
 from gpusim.dsl.dtypes import u4 as u4
 from gpusim.dsl.dtypes import u8 as u8
+from gpusim.dsl.hopper.mma import tiled_mma as tiled_mma
 from gpusim.dsl.kernel import Kernel as Kernel
 from gpusim.dsl.kernel import kernel as kernel
 from gpusim.dsl.mma_copies import tiled_copy_A as tiled_copy_A
@@ -30,7 +31,6 @@ from gpusim.dsl.registry import program_names as program_names
 from gpusim.dsl.source import device_function as device_function
 from gpusim.dsl.tensors import tensor as tensor
 from gpusim.dsl.tiled import tiled_copy as tiled_copy
-from gpusim.dsl.tiled import tiled_mma as tiled_mma
 from gpusim.errors import SimulatedFailure as SimulatedFailure
 from gpusim.errors import UserError as UserError
 from gpusim.experiments.library import simulate as simulate

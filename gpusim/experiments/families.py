@@ -94,6 +94,18 @@ def _batched(row: Row) -> dict[str, object]:
     return {name: value for name, value in _staged(_tensor_op)(row).items() if name != "raster_log"}
 
 
+def _sm90(kernel_schedule: str) -> Callable[[Row], dict[str, object]]:
+    """Warpgroups and stages of an sm90 collective; one wgmma covers the tile along n."""
+    def parameters(row: Row) -> dict[str, object]:
+        for column, needed in (("inst_n", row["tile_n"]), ("b_dtype", row["a_dtype"])):
+            if str(row[column]) != str(needed):
+                raise Unbuilt(f"gemm_sm90 has {column} {needed} here only", got=row[column])
+        shape = _threadblock(row)
+        return {"tile": shape["tile"], "layouts": shape["layouts"], "num_stages": int(row["stages"]),
+                "input_type": str(row["a_dtype"]), "kernel_schedule": kernel_schedule}
+    return parameters
+
+
 def _slices(row: Row) -> int:
     return max(1, int(row["split_k"]))
 
@@ -101,6 +113,8 @@ def _slices(row: Row) -> int:
 _CUTLASS = {"smem_swizzle": "cutlass", "epilogue": "cutlass", "split_k": 1, "cluster_m": 1, "cluster_n": 1}
 _FFMA = {**_CUTLASS, **dict.fromkeys(("a_dtype", "b_dtype", "acc_dtype", "out_dtype"), "f32"), "inst_m": 1, "inst_n": 1,
          "inst_k": 1}
+
+_SM90 = {**_CUTLASS, "acc_dtype": "f32", "out_dtype": "f16", "inst_m": 64, "inst_k": 16}
 
 _SPLIT = {name: needed for name, needed in _CUTLASS.items() if name != "split_k"}
 _SPLIT_FAMILIES = {
@@ -129,6 +143,8 @@ _FAMILIES: dict[tuple[str, str], _Family] = {
     ("cutlass", "pipelined"): _Family("gemm_pipelined", {**_CUTLASS, "stages": 2}, _tensor_op),
     ("cutlass", "simt_pipelined"): _Family("sgemm_pipelined", {**_FFMA, "stages": 2}, _threadblock),
     ("cutlass", "simt_multistage"): _Family("sgemm_multistage", _FFMA, _staged(_threadblock)),
+    ("cutlass", "sm90_ws"): _Family("gemm_sm90", {**_SM90, "raster_log": -1}, _sm90("warp_specialized")),
+    ("cutlass", "sm90_coop"): _Family("gemm_sm90", {**_SM90, "raster_log": 0}, _sm90("cooperative")),
 }
 """By source and family; a new program that is a kernel of kernels.csv adds its row here."""
 

@@ -82,7 +82,11 @@ def _access(atom: BulkAtom, tile: BulkTile, inside: tuple[int, int], box: Box, s
 
 
 def _code(registers: Registers, atom: BulkAtom, boxes: int) -> Code:
-    lines = []
+    """A role that stores has other warps, which a branch leads past: they execute as many instructions here."""
+    lines: list[Line] = []
+    if atom.target == "global":
+        elected = registers.predicate()
+        lines += [Line("BSSY"), Line("ISETP.GT.U32.AND", elected), Line("BRA", (0, 0), (elected,))]
     for number in range(boxes):
         descriptor, place = registers.uniform(2), registers.uniform(COORDINATES)
         low, high = (descriptor[0], 1), (descriptor[0] + 1, 1)

@@ -146,7 +146,9 @@ class HopperVerbs:
     def pack(self, accumulators: Accumulators, block: int, column: int, columns: int) -> Group:
         """Neighbouring accumulators of some columns of a block, rounded to pairs of f16; their registers."""
         start, count = subtile_registers(accumulators, block, column, columns)
-        lines, packed = pack_lines(self.recorder.registers, [(start + n, 1) for n in range(count)])
+        key = ("pack", accumulators, block, column, columns)
+        lines, packed = self.recorder.kept(key, lambda: pack_lines(
+            self.recorder.registers, [(start + n, 1) for n in range(count)]))
         self.code(lines)
         return packed
 

@@ -51,7 +51,7 @@ def wait_for_stores(step: Step, allowed: int) -> None:
     groups = step.role.store_groups
     for group in groups[: max(0, len(groups) - allowed)]:
         for touch in group:
-            step.batch.shared.tracker.let_go(touch)
+            step.batch.shared.tracker.let_go(touch, by_group=False)
     step.role.store_groups = groups[max(0, len(groups) - allowed):]
 
 

@@ -107,7 +107,7 @@ def _finish(product: _Product) -> None:
     role.flying[start:start + count] = -1
     for pair in product.operands:
         for operand in pair:
-            step.batch.shared.tracker.let_go(operand.touch)
+            step.batch.shared.tracker.let_go(operand.touch, by_group=True)
 
 
 def _require_defined(step: Step) -> None:
