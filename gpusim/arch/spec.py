@@ -162,10 +162,8 @@ class Wgmma(Section):
     columns_per_cycle: Count = Field(description="Columns of 64 rows and 32 bytes of K that an SM finishes per cycle.")
     operand_rows: Count = Field(description="Rows of A, 32 bytes each.")
     register_interval_cycles: Cycles = Field(description="Least cycles of an instruction whose A is in registers.")
-    register_gap_cycles: Cycles = Field(description="Cycles after a warpgroup's instruction until registers of its "
-                                                    "next one have been read.")
-    latency_cycles: Cycles = Field(description="From the end of an instruction in the pipe to results in registers.")
-    latency_columns: Count = Field(description="As many columns, at most, are on their way behind the operands.")
+    block_columns: Count = Field(description="Columns whose operands are fetched before their arithmetic starts.")
+    latency_cycles: Cycles = Field(description="From the end of the arithmetic to results in registers.")
 
 
 class GpuSpec(Section):

@@ -219,7 +219,7 @@ def asynchronous(st, mach, ops, acc, bases, win, s, w, row, time):
     elif row.kind == BULK_COPY:
         copy_in_bulk(st, mach, acc, bases, win, s, w, row, time)
     elif row.kind == WGMMA:
-        issue_wgmma(st, mach, ops, win, s, w, row, time)
+        issue_wgmma(st, mach, s, w, row, st.warps[s, w].op, time)
     else:
         await_wgmma(st, s, w, row)
 

@@ -86,7 +86,7 @@ class Host:
         yield environment.process(self._serve(environment, NEVER))  # stores that leave after the last CTA's end
 
     def _next_event(self) -> int:
-        candidates = [int(self.state.parts["next_issue"].min())]
+        candidates = [int(self.state.parts["next_issue"].min()), int(self.state.sms["wgmma_event"].min())]
         candidates += [int(waiting["time"].min()) for waiting in (self._pending, self._held) if len(waiting)]
         if self.blocks.next_event is not None:
             candidates.append(self.blocks.next_event)
@@ -122,7 +122,8 @@ class Host:
         running.result()
 
     def _upcoming(self, group: Group) -> int:
-        return int(self.state.parts[group.first : group.last]["next_issue"].min())
+        here = slice(group.first, group.last)
+        return min(int(self.state.parts[here]["next_issue"].min()), int(self.state.sms[here]["wgmma_event"].min()))
 
     def _completions_before(self, end: int) -> tuple[np.ndarray, np.ndarray]:
         due = self._pending["time"] < end

@@ -57,7 +57,6 @@ class Machine(NamedTuple):
     tma_arrive: int
     tma_request_lines: int
     wgmma_start: int
-    wgmma_register_gap: int
 
 
 def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
@@ -112,7 +111,6 @@ def _asynchronous_units(spec: GpuSpec) -> dict[str, Any]:
         "tma_arrive": tma.arrive_cycles if tma else 0,
         "tma_request_lines": tma.request_lines if tma else 1,
         "wgmma_start": wgmma.start_cycles if wgmma else 0,
-        "wgmma_register_gap": wgmma.register_gap_cycles if wgmma else 0,
     }
 
 

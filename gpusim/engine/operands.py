@@ -91,18 +91,22 @@ def _bulk(image: np.ndarray, names: list[str]) -> None:
 
 
 def _wgmma(image: np.ndarray, names: list[str], spec: GpuSpec) -> None:
-    """interval: cycles in the pipe; latency: from there to results; access: wavefronts of its operands."""
+    """interval: cycles in the pipe; latency: from there to results; access: wavefronts of its operands.
+
+    An instruction passes two stages, operands in shared memory and arithmetic, a block of columns at a time; the pipe
+    is as fast as the slower one.
+    """
     unit, here = spec.wgmma, image["kind"] == Kind.wgmma
     assert unit is not None
     columns = np.array([wgmma_columns(name) for name in names])[image["pc"]]
     registers = (image["operand"] & FROM_REGISTERS) > 0
-    rows = columns + np.where(registers, 0, unit.operand_rows)
-    waves = -(-rows * K_BYTES // spec.shared.bytes_per_wavefront)
-    least = np.where(registers, unit.register_interval_cycles, 0)
-    cycles = np.maximum(np.maximum(-(-columns // unit.columns_per_cycle), waves), least)
-    behind = np.minimum(columns, unit.latency_columns) // unit.columns_per_cycle
+    rows = np.where(registers, 0, unit.operand_rows)
+    waves, first = (-(-(rows + n) * K_BYTES // spec.shared.bytes_per_wavefront)
+                    for n in (columns, np.minimum(columns, unit.block_columns)))
+    arithmetic = -(-columns // unit.columns_per_cycle)
+    cycles = np.maximum(np.maximum(arithmetic, waves), np.where(registers, unit.register_interval_cycles, 0))
     image["interval"] = np.where(here, cycles, image["interval"])
-    image["latency"] = np.where(here, unit.latency_cycles + behind, image["latency"])
+    image["latency"] = np.where(here, unit.latency_cycles + first + arithmetic - cycles, image["latency"])
     image["access"] = np.where(here, waves, image["access"])
     image["pipe"] = np.where(here, Pipe.none, image["pipe"])  # the warp does not wait for it
     waits = np.array([name.startswith("WARPGROUP.DEPBAR") for name in names])[image["pc"]]

@@ -7,9 +7,9 @@ from numba import njit
 
 from gpusim.arch.instructions import Pipe
 from gpusim.engine.image import ACTIVE
-from gpusim.engine.state import HOLDS, READS
+from gpusim.engine.state import HOLDS
 
-__all__ = ["accept", "begin_reads", "dispatch_time", "fill_data_stage", "free_time", "occupy_lsu", "operands_read", "pass_data_stage",
+__all__ = ["accept", "dispatch_time", "fill_data_stage", "free_time", "occupy_lsu", "operands_read", "pass_data_stage",
            "pass_queue", "pass_tag_stage"]
 
 LSU, NO_PIPE, UNIFORM = int(Pipe.lsu), int(Pipe.none), int(Pipe.uniform)
@@ -84,23 +84,12 @@ def operands_read(mach, start, row):
 
 
 @njit(cache=True, nogil=True)
-def begin_reads(sm, now):
-    """Operand reads of wgmma whose time has come take the data stage: they wait for nothing, everything else waits."""
-    while sm.read_first < sm.read_last and sm.read_start[sm.read_first % READS] <= now:
-        i = sm.read_first % READS
-        sm.data_stage = max(sm.data_stage, sm.read_start[i]) + sm.read_waves[i]
-        sm.read_first += 1
-
-
-@njit(cache=True, nogil=True)
 def pass_data_stage(sm, now, arrival, cycles):
     """Take the SM's 128-byte data stage for ``cycles`` once the access has come to it at ``arrival``, ``now`` or later.
 
     Returns when the last wavefront has passed. Accesses of the LSU pass in the order in which it took them: one that
     waits for its turn in the tag stage leaves a gap in front of it.
     """
-    if sm.read_first < sm.read_last:
-        begin_reads(sm, now)
     free = max(sm.data_stage, now)
     if arrival > free:
         sm.gap_start, sm.gap_end = free, arrival
@@ -111,8 +100,6 @@ def pass_data_stage(sm, now, arrival, cycles):
 @njit(cache=True, nogil=True)
 def fill_data_stage(sm, now, cycles):
     """Data from memory go into the last gap, the rest behind all accesses; returns when they are written."""
-    if sm.read_first < sm.read_last:
-        begin_reads(sm, now)
     start = max(now, sm.gap_start)
     inside = min(cycles, max(0, sm.gap_end - start))
     if inside > 0:

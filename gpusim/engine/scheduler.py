@@ -18,6 +18,7 @@ from gpusim.engine.result import EVENT_KINDS, WARP_STATES
 from gpusim.engine.scoreboards import copy_arrived, ready_time
 from gpusim.engine.state import BULK, COUNTERS, FENCE_TOKEN, NAMED_BARRIERS, NEVER
 from gpusim.engine.views import borrow, borrow_state, borrow_window
+from gpusim.engine.warpgroup import start_wgmma
 
 __all__ = ["advance_group"]
 
@@ -217,6 +218,10 @@ def advance_sm(st, mach, ops, acc, bases, win, s, done, first, last, end):
     parts = st.parts[s]
     while True:
         time = min(min(parts[0].next_issue, parts[1].next_issue), min(parts[2].next_issue, parts[3].next_issue))
+        event = st.sms[s].wgmma_event
+        if event <= time and event < end and (first == last or event <= done[first].time):
+            start_wgmma(st, ops, win, s, event)
+            continue
         if first < last and done[first].time <= time:
             w = done[first].slot
             passed = accept_answer(st, mach, ops, win, s, done[first])

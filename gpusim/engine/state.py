@@ -11,7 +11,7 @@ from gpusim.arch.instructions import Pipe
 from gpusim.engine.result import EVENT, WARP_STATES
 
 __all__ = ["BOARDS", "BULK", "COMPLETION", "COUNTERS", "CTA_SLOT", "FENCE_TOKEN", "GROUPS", "HOLDS", "MBARRIER",
-           "NEVER", "PART_WARPS", "QUEUE_ENTRIES", "READS", "REQUEST_RECORD", "SM", "STATIC", "SUB_PARTITION", "WARP",
+           "NEVER", "PART_WARPS", "QUEUE_ENTRIES", "REQUEST_RECORD", "SM", "STATIC", "SUB_PARTITION", "WARP",
            "WARPGROUP", "WGMMAS", "SmState", "Window", "new_state", "new_window"]
 
 NEVER = np.iinfo(np.int64).max // 4
@@ -23,10 +23,8 @@ QUEUE_ENTRIES = 32
 HOLDS = 32
 """Reads of operands under way or to come in a sub-partition."""
 NAMED_BARRIERS = 16
-READS = 128
-"""Operand reads of wgmma that are scheduled on an SM and not yet under way."""
 WGMMAS = 64
-"""How many wgmma a warp may have issued before the last one of its warpgroup."""
+"""wgmma that a warp may have issued and that the tensor pipe has not started."""
 PART_WARPS = 16
 """Most warps of a sub-partition."""
 SPANS = 8
@@ -97,15 +95,17 @@ MBARRIER = np.dtype([
     ("time", "<i8"), ("completed", "<i8"),  # the last of them so far; when the phase before completed
 ], align=True)
 WARPGROUP = np.dtype([
-    ("arrived", "<i8", (WGMMAS,)), ("started", "<i8"),  # warps that have issued an instruction, a ring
+    ("issued", "<i8"), ("started", "<i8"),  # instructions: by all warps, by the tensor pipe
+    ("arrived", "<i8", (WGMMAS,)),  # warps that have issued an instruction, a ring
+    ("row", "<i8", (WGMMAS,)), ("ready", "<i8", (WGMMAS,)),  # of the program's image; when it could start
     ("groups", "<i8"), ("group_end", "<i8", (GROUPS,)),  # groups closed by all warps, and when they are complete
-    ("pipe_end", "<i8"), ("end", "<i8"),  # of its last instruction: in the pipe, with its results
+    ("end", "<i8"),  # when results of all that started are there
 ], align=True)
 SM = np.dtype([
     ("data_stage", "<i8"), ("gap_start", "<i8"), ("gap_end", "<i8"),  # busy until, but for the last gap
-    ("tensor_free", "<i8"), ("tma_free", "<i8"),
-    ("read_first", "<i8"), ("read_last", "<i8"),  # operand reads of wgmma to come, a ring
-    ("read_start", "<i8", (READS,)), ("read_waves", "<i8", (READS,)),
+    ("tma_free", "<i8"),
+    ("wgmma_event", "<i8"),  # when the tensor pipe can start the next wgmma, NEVER: none waits
+    ("wgmma_slot", "<i8"), ("wgmma_number", "<i8"),  # the warpgroup of the last one
     ("tag_stage", "<i8"), ("write_port", "<i8"), ("barrier_unit", "<i8"), ("sequence", "<i8"), ("warp_cycles", "<i8"),
     ("lsu_head", "<i8"), ("lsu", "<i8", (QUEUE_ENTRIES,)),  # when its entries come free, a ring
     ("record_start", "<i8"), ("record_end", "<i8"),  # cycles whose events are kept; empty unless the user asked
@@ -166,6 +166,7 @@ def new_state(sms: int, warps: int, cta_slots: int, mbarriers: int = 0, warpgrou
     state.parts["next_issue"] = NEVER
     state.parts["last_slot"] = -1
     state.slots["cta"] = -1
+    state.sms["wgmma_event"] = NEVER
     return state
 
 
