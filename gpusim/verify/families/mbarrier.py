@@ -28,7 +28,7 @@ def synchronise(step: Step) -> None:
     if count:
         expected = step.op.global_offset if use.action == MBarrierAction.expect_tx else 0
         phases.arrive(count, batch.shared.tracker.arrive(role.warps), expected_bytes=expected)
-        role.yields = True
+        role.yields = use.action == MBarrierAction.arrive
 
 
 def try_to_go_on(batch: Batch, role: Role) -> None:
