@@ -25,7 +25,7 @@ PROGRAMS = {
     "gemm_batched": {**GEMM, "batches": 2}, "gemm_gather_scatter": GEMM, "gemm_grouped": {},
     **dict.fromkeys(("complex_gemm", "gemm_interleaved", "igemm_dp4a", "wmma_gemm"), GEMM),
     **{name: {**GEMM, "K": 1024} for name in ("gemm_splitk_parallel", "gemm_splitk_serial", "gemm_streamk")},
-    **dict.fromkeys(("gemm_sm90", "hgemm_warp_specialized"), GEMM),
+    **dict.fromkeys(("gemm_sm90", "hgemm_producer_consumer", "hgemm_warp_specialized"), GEMM),
     "conv2d_fprop": {"N": 2, "H": 8, "W": 16, "C": 40, "K": 128, "R": 3, "S": 3},
 }
 """What is summarised, by name: the problem size."""

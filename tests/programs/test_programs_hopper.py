@@ -73,6 +73,15 @@ def test_cutlass_s_collectives_multiply(sizes: tuple[int, int, int], parameters:
     right_and_clean("gemm_sm90", sizes, **parameters)
 
 
+@pytest.mark.parametrize(("sizes", "parameters"), [
+    ((128, 256, 256), {}),
+    ((128, 128, 96), {"num_stages": 2, "tile": (64, 64, 32), "producers": 2}),
+    ((192, 64, 320), {"num_stages": 5, "tile": (64, 64, 64), "swizzle": "128B", "producers": 1}),
+])
+def test_cp_async_producers_multiply(sizes: tuple[int, int, int], parameters: dict) -> None:
+    right_and_clean("hgemm_producer_consumer", sizes, **parameters)
+
+
 def test_persistent_ctas_take_tile_after_tile() -> None:
     """144 tiles of 128 x 64 on 132 SMs: twelve CTAs take a second one, and nobody's stages are mixed up."""
     parameters = {**COOPERATIVE, "tile": (128, 64, 64)}
@@ -128,7 +137,7 @@ def test_bytes_and_sectors_of_tma_are_those_of_the_boxes() -> None:
     assert sectors == expected
 
 
-@pytest.mark.parametrize("name", ["hgemm_warp_specialized", "gemm_sm90"])
+@pytest.mark.parametrize("name", ["hgemm_warp_specialized", "gemm_sm90", "hgemm_producer_consumer"])
 def test_gpus_without_wgmma_are_refused_in_a_sentence(name: str) -> None:
     with pytest.raises(gs.UserError, match=r"needs sm_90a, got sm_80; gpu=h200, or a program with cp\.async"):
         gs.load_program(name).record(gs.load_gpu("a100"), {"M": 128, "N": 128, "K": 128})

@@ -71,7 +71,7 @@ class HopperVerbs:
 
     def mbarrier(self, name: str, arrivals: int) -> int:
         """An mbarrier whose phases count so many arrivals; its number. It takes 8 bytes of shared memory."""
-        require_hopper("a transaction barrier", self.spec)
+        require_hopper("an mbarrier that suspends who waits (try_wait)", self.spec)
         self.barriers.append(MBarrier(name, arrivals))
         return len(self.barriers) - 1
 

@@ -54,8 +54,8 @@ SCALAR_SCRATCH, ASYNC_SCALAR, BACK_SCALAR = 17, 5, 3
 """The same for a loop of FFMA: per 128 threads, for cp.async, less for each operand whose pointer is computed back from
 the last row; with it the eight SIMT loops of main_loops.md and four more of 64x64 to 128x64 come out within 2."""
 WARPGROUP_SCRATCH = 26
-"""The same beside a warpgroup's accumulators: CUTLASS's KernelTmaWarpSpecialized takes 154 registers with 128 of them and
-90 with 64, whatever its epilogue needs for a while."""
+"""The same beside a warpgroup's accumulators: CUTLASS's KernelTmaWarpSpecialized takes 154 registers with 128 of them
+and 90 with 64, whatever its epilogue needs for a while."""
 CTAS_AIMED_AT = 2
 """Per SM: pointers stay in registers only where so many CTAs still fit."""
 MOST_OWN_POINTERS = 5
