@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import simpy
+from engine_async import ASYNCHRONOUS, Asynchronous
 from engine_units import Part, Server
 from engine_warp import WarpModel
 
@@ -17,14 +18,15 @@ from gpusim.arch.instructions import InstructionEntry, Kind, Pipe
 from gpusim.engine.image import ADDRESS_REGISTERS, FENCE, FLAG, image_of
 from gpusim.engine.machine import machine_of, machine_record
 from gpusim.engine.memory import new_memory, serve, warm_lines
+from gpusim.engine.operands import PLAIN
 from gpusim.engine.result import WARP_STATES
 from gpusim.engine.state import COMPLETION, FENCE_TOKEN, REQUEST_RECORD
 from gpusim.program import Program
 
-__all__ = ["Reference", "simulate_reference"]
+__all__ = ["Reference", "Sm", "simulate_reference"]
 
 Process = Generator[simpy.Event, None, None]
-SHARED = (Kind.shared_load, Kind.shared_store, Kind.ldmatrix, Kind.stmatrix, Kind.shuffle)
+SHARED = (Kind.shared_load, Kind.shared_store, Kind.ldmatrix, Kind.stmatrix, Kind.shuffle, Kind.mbarrier)
 GLOBAL = (Kind.global_load, Kind.global_store, Kind.async_copy, Kind.atomic)
 STORES = (Kind.shared_store, Kind.stmatrix, Kind.global_store, Kind.atomic)
 PARTS = 4
@@ -45,14 +47,16 @@ class Reference:
 
 def simulate_reference(program: Program, gpu: GpuSpec, policy: str = "gto") -> Reference:
     """Simulate a launch whose CTAs all fit on the one SM of ``gpu``, with a warm L2 and no launch overhead."""
-    sm = _Sm(program, gpu, policy)
+    sm = Sm(program, gpu, policy)
     sm.env.run(until=sm.env.any_of([sm.env.all_of(sm.processes), sm.env.timeout(LIMIT_CYCLES)]))
     if any(warp.live for part in sm.parts for warp in part.warps):
         raise RuntimeError("the reference never ends")
     return sm.seen
 
 
-class _Sm:
+class Sm:
+    """The SM: warps, schedulers, units."""
+
     def __init__(self, program: Program, gpu: GpuSpec, policy: str) -> None:
         self.program, self.gpu, self.policy = program, gpu, policy
         self.env = simpy.Environment()
@@ -63,6 +67,7 @@ class _Sm:
         self.lsu_entries = deque([0] * gpu.mio.lsu_entries, gpu.mio.lsu_entries)
         self.seen = Reference(states=np.zeros((len(program.statics), len(WARP_STATES)), np.int64))
         self._open_memory()
+        self.units = Asynchronous(self)
         self.processes = [self.env.process(self._warp(warp)) for cta in range(program.num_ctas)
                           for warp in self._place(cta)]
         for part in self.parts:
@@ -131,7 +136,8 @@ class _Sm:
             return part.queue, "lg_throttle"
         if not warp.row["active"]:
             return None, ""
-        return (None, "") if entry.pipe in (Pipe.none, Pipe.lsu) else (part.pipes[entry.pipe], "math_pipe_throttle")
+        pipe = self._pipe(entry)
+        return (None, "") if pipe in (Pipe.none, Pipe.lsu) else (part.pipes[pipe], "math_pipe_throttle")
 
     def _prefer(self, part: Part, ready: list[WarpModel]) -> WarpModel:
         last, by_age = part.last, sorted(ready, key=lambda warp: warp.age)
@@ -150,6 +156,10 @@ class _Sm:
     def _entry(self, warp: WarpModel) -> InstructionEntry:
         return self.entries[warp.row["pc"]]
 
+    def _pipe(self, entry: InstructionEntry) -> Pipe:
+        """wgmma queue for the tensor pipe, the warp goes on."""
+        return Pipe.none if entry.kind == Kind.wgmma else entry.pipe
+
     def _warp(self, warp: WarpModel) -> Process:
         issues = self.seen.issues.setdefault((warp.cta, warp.number), [])
         position = 0
@@ -159,7 +169,7 @@ class _Sm:
             yield warp.granted
             now, entry = int(self.env.now), self._entry(warp)
             issues.append((now, int(row["pc"])))
-            dispatched = self._dispatch(warp, entry.pipe, now)
+            dispatched = self._dispatch(warp, self._pipe(entry), now)
             warp.stall_end, warp.yielded = dispatched + max(int(row["stall"]), 1), bool(row["yield_"])
             if not row["active"]:
                 self._pass_queue(warp, dispatched)
@@ -195,9 +205,11 @@ class _Sm:
     def _execute(self, warp: WarpModel, entry: InstructionEntry, now: int) -> None:
         part, row = self.parts[warp.slot % PARTS], warp.row
         resource, _ = self._needs(part, warp)
-        if resource is not None and entry.kind in (*SHARED, *GLOBAL):
+        if entry.kind in ASYNCHRONOUS and self._image_row(warp)["operand"] != PLAIN:
+            self.units.execute(warp, entry.kind, self._image_row(warp), now)
+        elif resource is not None and entry.kind in (*SHARED, *GLOBAL):
             start, sent_but_one, sent = self._accept(part, warp, now)
-            self._hold(resource, start)
+            self.hold(resource, start)
             is_shared = entry.kind in SHARED
             done = self._shared(warp, now, sent_but_one) if is_shared else self._global(warp, entry.kind, sent)
             self.lsu_entries.append(done)
@@ -205,17 +217,19 @@ class _Sm:
             self._pass_queue(warp, now)
             warp.commit(int(row["write_barrier"]), now + entry.latency_cycles)
         elif entry.kind == Kind.barrier:
-            self._arrive(warp, int(row["operand"]) & 15, now)
+            self._arrive(warp, int(self._image_row(warp)["operand"]), now)
         elif self._image_row(warp)["flags"] & FENCE:
             self._fence(warp, max(now, self.tag_stage.free, self.write_port.free))
         else:
             if resource is not None:
-                self._hold(resource, now + entry.issue_interval_cycles)
+                self.hold(resource, now + entry.issue_interval_cycles)
+                if entry.pipe == Pipe.tensor:
+                    part.tensor_free = now + entry.issue_interval_cycles
             if entry.variable_latency:
                 warp.release(int(row["write_barrier"]), now + entry.latency_cycles)
                 warp.release(int(row["read_barrier"]), now + entry.latency_cycles)
 
-    def _hold(self, resource: simpy.Resource, until: int) -> None:
+    def hold(self, resource: simpy.Resource, until: int) -> None:
         request = resource.request()
 
         def release() -> Process:
@@ -229,7 +243,7 @@ class _Sm:
         part = self.parts[warp.slot % PARTS]
         resource, _ = self._needs(part, warp)
         if resource is not None:
-            self._hold(resource, max(now, part.operands.free))
+            self.hold(resource, max(now, part.operands.free))
 
     def _registers(self, warp: WarpModel, kind: Kind) -> int:
         """32-bit registers of a lane that go to the load/store unit: the address, and what a store stores."""
@@ -248,6 +262,15 @@ class _Sm:
         warp.release(int(warp.row["read_barrier"]), end + delay, is_long=self._entry(warp).kind in GLOBAL)
         return start, start + int(np.ceil((registers - 1) * per_register)), end
 
+    def pass_shared(self, warp: WarpModel, now: int) -> int:
+        """One turn at the data stage; returns when it has passed."""
+        part = self.parts[warp.slot % PARTS]
+        start, sent_but_one, _ = self._accept(part, warp, now)
+        self.hold(part.queue, start)
+        passed = self.data_stage.serve_at(now, max(sent_but_one, self.tag_stage.free), 1)
+        self.lsu_entries.append(passed)
+        return passed
+
     def _shared(self, warp: WarpModel, now: int, sent: int) -> int:
         """Returns when the last wavefront has passed."""
         arrival = max(sent, self.tag_stage.free)
@@ -260,17 +283,13 @@ class _Sm:
 
     def _global(self, warp: WarpModel, kind: Kind, arrival: int) -> int:
         """Returns when the last line's tag has passed."""
-        lines, row = warp.of_access("request_count"), warp.row
+        lines = warp.of_access("request_count")
         leaves, done = self.tag_stage.serve(arrival, self._tag_cycles(warp))
         if self._writes(warp, kind):
-            leaves, done = self.write_port.serve(leaves, self._write_cycles(warp))
+            leaves, done = self.write_port.serve(leaves, self.write_cycles(warp))
             warp.drain = done
-        if lines and (answer := self._ask(warp, kind, leaves)) is not None:
-            copy = kind == Kind.async_copy
-            token = warp.copy_started() if copy else warp.load_started(int(row["write_barrier"]))
-            data_bytes = warp.of_access("lane_mask").bit_count() * int(warp.role.accesses.bytes_per_lane[row["access"]])
-            cycles = -(-data_bytes // self.gpu.shared.bytes_per_wavefront)
-            self.env.process(self._answer(warp.copy_arrived if copy else warp.load_arrived, token, answer, cycles))
+        if lines:
+            self._ask(warp, kind, leaves)
         return done
 
     def _tag_cycles(self, warp: WarpModel) -> int:
@@ -295,10 +314,10 @@ class _Sm:
         return [(int(table.shared_address[row, w, lane]) // 16, int(table.global_offset[row, w, lane]) // 16)
                 if mask >> lane & 1 else None for lane in range(32)]
 
-    def _write_cycles(self, warp: WarpModel) -> int:
+    def write_cycles(self, warp: WarpModel) -> int:
         """A line takes a turn of the port per sector, but never less than a least time."""
         table, row, noc = warp.role.accesses, warp.row["access"], self.gpu.noc
-        if not table.operation[row].startswith("STG"):  # atomics
+        if not table.operation[row].startswith(("STG", "TMASTG")):  # atomics
             data_bytes = warp.of_access("lane_mask").bit_count() * int(table.bytes_per_lane[row])
             return -(-data_bytes // self.gpu.shared.bytes_per_wavefront)
         first = warp.of_access("request_first")
@@ -313,47 +332,68 @@ class _Sm:
         """MEMBAR of the warps that its access names: until the memory says that all writes have been performed."""
         if warp.row["access"] >= 0 and not warp.of_access("request_count"):
             return
-        request, done = np.zeros(1, REQUEST_RECORD), np.zeros(1, COMPLETION)
+        request = np.zeros(1, REQUEST_RECORD)
         request["time"], request["token"], request["flag"] = time, FENCE_TOKEN, -1
-        self._serve(request, warp.role.accesses.requests, done)
-        warp.membar_end = 1 << 60
-        self.env.process(self._answer(lambda _, passed: setattr(warp, "membar_end", passed), 0, done[0], 0))
+        warp.membar_end, warp.fence_state = 1 << 60, "membar"
+        lines = warp.role.accesses.requests
+        self.env.process(self._exchange(warp, request, lines, lambda at: setattr(warp, "membar_end", at), 0))
 
-    def _serve(self, request: np.ndarray, lines: np.ndarray, done: np.ndarray) -> int:
+    def serve(self, request: np.ndarray, lines: np.ndarray, done: np.ndarray) -> int:
         return int(serve(self.memory, self.machine, request, np.zeros(1, np.int64), lines, self.image.flags, done))
 
-    def _ask(self, warp: WarpModel, kind: Kind, time: int) -> np.void | None:
-        """The memory system's answer to one access; none for a store."""
-        table, row, done = warp.role.accesses, warp.row, np.zeros(1, COMPLETION)
-        request = np.zeros(1, REQUEST_RECORD)
+    def request(self, warp: WarpModel, time: int) -> np.ndarray:
+        """What an access asks of the memory from ``time`` on."""
+        table, row, request = warp.role.accesses, warp.row, np.zeros(1, REQUEST_RECORD)
         base = self.program.cta_bases[warp.cta, table.tensor[row["access"]]] + row["global_offset"]
-        request["time"], request["base"] = time, base
+        request["time"], request["base"], request["cta"], request["flag"] = time, base, warp.cta, -1
         request["first"], request["count"] = warp.of_access("request_first"), warp.of_access("request_count")
-        image = self._image_row(warp)
-        request["cta"], request["flag"] = warp.cta, image["operand"] if image["flags"] & FLAG else -1
+        return request
+
+    def _ask(self, warp: WarpModel, kind: Kind, time: int) -> None:
+        """A load or copy is answered later, nobody hears of a store."""
+        image, request, accesses = self._image_row(warp), self.request(warp, time), warp.role.accesses
+        request["flag"] = image["operand"] if image["flags"] & FLAG else -1
         request["is_write"] = self._writes(warp, kind)
-        count = self._serve(request, table.requests, done)
-        if count and done["flag"][0] >= 0:
-            self.env.process(self._learn(warp, done[0]))
-        return done[0] if count else None
+        data_bytes = warp.of_access("lane_mask").bit_count() * int(accesses.bytes_per_lane[warp.row["access"]])
+        cycles = -(-data_bytes // self.gpu.shared.bytes_per_wavefront)
+        arrived = self._nobody if request["is_write"][0] else self._expect(warp, kind)
+        self.env.process(self._exchange(warp, request, accesses.requests, arrived, cycles))
 
-    def _learn(self, warp: WarpModel, done: np.void) -> Process:
-        """What a poll found."""
-        yield self.env.timeout(done["time"] - self.env.now)
-        warp.missing, warp.polls = int(done["flag"]), True
+    def _nobody(self, time: int) -> None:
+        raise AssertionError("a store is not answered")
 
-    def _answer(self, arrived: Callable[[int, int], None], token: int, done: np.void, cycles: int) -> Process:
-        """Data cross the data stage when they arrive."""
-        yield self.env.timeout(done["time"] - self.env.now)
-        arrived(token, self.data_stage.join(int(done["time"]), cycles))
+    def _expect(self, warp: WarpModel, kind: Kind) -> Callable[[int], None]:
+        """What to do when the data are there."""
+        if kind != Kind.async_copy:
+            board = warp.load_started(int(warp.row["write_barrier"]))
+            return lambda time: warp.load_arrived(board, time)
+        group = warp.copy_started()
 
-    def _arrive(self, warp: WarpModel, barrier: int, now: int) -> None:
-        """All live warps of a CTA have to come; the barrier unit takes them one by one."""
+        def arrived(time: int) -> None:
+            warp.copy_arrived(group, time)
+            self.units.deliver(warp)
+
+        return arrived
+
+    def _exchange(
+        self, warp: WarpModel, request: np.ndarray, lines: np.ndarray, arrived: Callable[[int], None], cycles: int
+    ) -> Process:
+        """The request leaves the SM; its data cross the data stage when they arrive."""
+        yield self.env.timeout(max(0, request["time"][0] - self.env.now))
+        done = np.zeros(1, COMPLETION)
+        if not self.serve(request, lines, done):
+            return
+        time = int(done["time"][0])
+        yield self.env.timeout(time - self.env.now)
+        if done["flag"][0] >= 0:
+            warp.missing, warp.polls = int(done["flag"][0]), True
+        arrived(self.data_stage.join(time, cycles))
+
+    def _arrive(self, warp: WarpModel, operand: int, now: int) -> None:
+        """The barrier unit takes warps one by one."""
         _, served = self.barrier_unit.serve(now, self.gpu.barrier.cycles_per_warp)
         mnemonic = self.program.statics[warp.row["pc"]].mnemonic
-        warp.at_barrier, warp.defers = barrier, mnemonic == "BAR.SYNC.DEFER_BLOCKING"
-        peers = [peer for part in self.parts for peer in part.warps if peer.live and peer.cta == warp.cta]
-        if all(peer.at_barrier == barrier for peer in peers):
-            found = next((peer.missing for peer in peers if peer.polls), 0)
-            for peer in peers:
-                peer.at_barrier, peer.barrier_end, peer.missing = None, served + self.gpu.barrier.base_cycles, found
+        warp.defers = mnemonic == "BAR.SYNC.DEFER_BLOCKING"
+        self.units.barrier(warp, operand, lambda: [peer for part in self.parts for peer in part.warps
+                                                   if peer.live and peer.cta == warp.cta],
+                           served + self.gpu.barrier.base_cycles)

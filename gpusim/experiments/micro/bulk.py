@@ -58,7 +58,8 @@ def bulk_probe(row: dict[str, Any]) -> Probe:
     assert match is not None
     ctas, size_bytes, stages = (int(number) for number in match.groups())
     copies = min(CTA_BYTES, TOTAL_BYTES // ctas) // size_bytes // 4 * 4
-    build = partial(_program, kernel=CompiledKernel("bulk", "bulk_bw"), ring=_Ring(copies, size_bytes, stages), ctas=ctas)
+    ring = _Ring(copies, size_bytes, stages)
+    build = partial(_program, kernel=CompiledKernel("bulk", "bulk_bw"), ring=ring, ctas=ctas)
     measured = float(row["value"].split(";")[1].removesuffix("B/clk/cta"))
     return Probe("bandwidth: l2 bulk1d", f"{ctas} CTAs, {size_bytes} bytes, {stages} stages", "bandwidth", measured,
                  build, partial(cta_bytes_per_cycle, cta_bytes=copies * size_bytes), "B/cycle/CTA", recorded_sm=None)

@@ -15,7 +15,8 @@ from gpusim.sass.optable import instruction_rows, statics_of
 from gpusim.sass.parser import SassFunction, parse_sass
 from gpusim.sass.scopes import loops
 
-__all__ = ["GLOBAL_BASES", "body_after_clock", "exit_pc", "function_of", "looped_role", "one_tensor_program", "tail_pcs"]
+__all__ = ["GLOBAL_BASES", "body_after_clock", "exit_pc", "function_of", "looped_role", "one_tensor_program",
+           "tail_pcs"]
 
 GLOBAL_BASES = ("LDG", "STG", "LDGSTS")
 MEMORY_ADDRESS = 1 << 32

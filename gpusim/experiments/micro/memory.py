@@ -1,5 +1,6 @@
 """Models memory.csv: pointer chases through L1, L2 and DRAM, and bandwidths by number of CTAs.
-Leaves out bulk copies (gpusim.experiments.micro.bulk); runs fewer repetitions than the hardware did, as a steady state needs no more."""
+Leaves out bulk copies (gpusim.experiments.micro.bulk); runs fewer repetitions than the hardware: a steady state needs
+no more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models wgmma.csv: groups of one or eight warpgroup MMAs, one or two warpgroups of one SM, A from shared memory or not.
+"""Models wgmma.csv: groups of one or eight warpgroup MMAs, one or two warpgroups, A from shared memory or registers.
 Leaves out nothing: registers that the compiler could not spare serialise some rows, and the disassembly says so."""
 
 from __future__ import annotations
