@@ -42,10 +42,8 @@ def gemm_sm90(ctx, A, B, D, *, kernel_schedule="warp_specialized", tile=(128, 12
     with ctx.role("producer", warps=1):
         gemm.begin("producer")
         producer = gemm.ab.producer()
-        for _ in ctx.visits():
+        for _ in gemm.visits():
             gemm.load(producer, *gemm.tiles(A, B, coords))
-            if plan.persistent:
-                gemm.next_tile()
         with ctx.scope("epilogue"):
             producer.tail()
 
@@ -55,9 +53,7 @@ def gemm_sm90(ctx, A, B, D, *, kernel_schedule="warp_specialized", tile=(128, 12
     with ctx.role("consumer", warps=gemm.mma.num_warps):
         gemm.begin("consumer")
         consumer, accumulators = gemm.ab.consumer(), ctx.accumulators(gemm.mma)
-        for _ in ctx.visits():
+        for _ in gemm.visits():
             gemm.multiply(consumer, accumulators, gemm.tiles(A, B, coords)[0].count)
             gemm.store(accumulators, ctx.bulk_tile(D, tile[:2], coords))
-            if plan.persistent:
-                gemm.next_tile()
         gemm.drain()

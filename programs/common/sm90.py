@@ -8,6 +8,7 @@ Instructions that a schedule executes besides are counted in the code that nvcc 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,7 +40,8 @@ class Schedule:
     """``consumers``: warpgroups that multiply. ``own_staging``: the epilogue has shared memory of its own, not that of
     the main loop. ``persistent``: CTAs take tile after tile. ``registers`` of producers and consumers, (0, 0): nobody
     asks. Instructions: ``all_warps`` execute at the start, ``producer`` and ``consumer`` besides, a consumer before
-    its first stored part (``epilogue``), and anybody ``between`` tiles."""
+    its first stored part (``epilogue``), anybody ``between`` tiles and to find that there is none (``end``); ``moves``:
+    R2UR per stage, where the producer keeps its counters in vector registers."""
 
     consumers: int
     own_staging: bool
@@ -49,13 +51,15 @@ class Schedule:
     producer: int
     consumer: int
     epilogue: int
-    between: int
+    between: int = 0
+    end: int = 0
+    moves: int = 0
 
 
 SCHEDULES = {
-    "warp_specialized": Schedule(1, False, False, (0, 0), all_warps=58, producer=40, consumer=4, epilogue=74,
-                                 between=0),
-    "cooperative": Schedule(2, True, True, (40, 232), all_warps=170, producer=80, consumer=50, epilogue=36, between=30),
+    "warp_specialized": Schedule(1, False, False, (0, 0), all_warps=58, producer=40, consumer=4, epilogue=74),
+    "cooperative": Schedule(2, True, True, (40, 232), all_warps=170, producer=80, consumer=50, epilogue=36, between=120,
+                            end=30, moves=8),
 }
 
 
@@ -139,11 +143,20 @@ class Sm90Gemm:
                 ctx.set_max_registers(plan.registers[role == "consumer"])
 
     @device_function
-    def next_tile(self) -> None:
-        """The persistent scheduler's step."""
+    def visits(self) -> Iterator[None]:
+        """The CTA's tiles, one after another, as its persistent scheduler finds them."""
+        for number, _ in enumerate(self.ctx.visits()):
+            if number:
+                self._schedule("next tile", self.schedule.between)
+            yield
+        self._schedule("end", self.schedule.end)
+
+    def _schedule(self, what: str, instructions: int) -> None:
+        if not instructions:
+            return
         with self.ctx.scope("scheduler"):
-            self.ctx.code(self.ctx.recorder.kept(("next tile",), lambda: setup(
-                self.ctx.recorder.registers, self.schedule.between, [])))
+            self.ctx.code(self.ctx.recorder.kept((what,), lambda: setup(
+                self.ctx.recorder.registers, instructions, [])))
 
     @device_function
     def load(self, producer: Producer, gA: BulkTile, gB: BulkTile) -> None:
@@ -151,6 +164,10 @@ class Sm90Gemm:
         ctx = self.ctx
         for k_tile in ctx.range(gA.count, name="main_loop"):
             empty = producer.acquire_and_advance()
+            if self.schedule.moves:
+                ctx.code(ctx.recorder.kept(("moves",), lambda: [
+                    Line("R2UR", ctx.recorder.registers.uniform(), (producer.phase,))
+                    for _ in range(self.schedule.moves)]))
             ctx.copy(gs.copy.SM90_TMA_LOAD, gA[..., k_tile], self.sA[..., empty.index], barrier=empty.barrier)
             ctx.copy(gs.copy.SM90_TMA_LOAD, gB[..., k_tile], self.sB[..., empty.index], barrier=empty.barrier)
             empty.commit()
