@@ -27,7 +27,7 @@ __all__ = ["HANDLERS", "handler_for"]
 Handler = Callable[[Step], None]
 
 _NOTHING = ("BRA", "BRX", "JMP", "BSSY", "BSYNC", "BREAK", "CALL", "RET", "NOP", "YIELD", "WARPSYNC", "NANOSLEEP",
-            "MEMBAR", "ERRBAR", "CCTL", "DEPBAR", "STL", "WARPGROUP.ARRIVE", "USETMAXREG", "UTMACCTL", "PREEXIT",
+            "MEMBAR", "ERRBAR", "CCTL", "DEPBAR", "STL", "USETMAXREG", "UTMACCTL", "PREEXIT",
             "ACQBULK")
 """Of these, STL is safe because LDL forgets: a spilled value that comes back as data is refused."""
 
@@ -56,7 +56,7 @@ HANDLERS: dict[str, Handler] = {
     "IMAD": arithmetic.integer_multiply_add, "IMAD.U32": conversions.shift_by_product, "LOP3": conversions.mask_bits,
     "SYNCS": mbarrier.synchronise, "ARRIVES": mbarrier.synchronise, "FENCE.VIEW.ASYNC": sync.fence_proxy,
     "UTMALDG": bulk.copy_in, "UTMASTG": bulk.copy_out, "UTMACMDFLUSH": bulk.commit_stores,
-    "HGMMA": warpgroup.multiply, "WARPGROUP.DEPBAR": warpgroup.wait_for_groups,
+    "WARPGROUP.ARRIVE": warpgroup.fence, "HGMMA": warpgroup.multiply, "WARPGROUP.DEPBAR": warpgroup.wait_for_groups,
     "LDGDEPBAR": sync.commit_group, "DEPBAR.LE": sync.wait_group,
 }
 """Longest prefix of dot-separated parts wins: IMAD.MOV.U32 moves; IMAD.WIDE is IMAD, whose handler knows it as address

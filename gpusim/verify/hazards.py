@@ -39,6 +39,10 @@ RULES: dict[str, tuple[str, str]] = {
         "belong to a wgmma of {other} when {warp} uses them",
         "warpgroup_wait(0) before accumulators are used",
     ),
+    "wgmma_fence": (
+        "are given to a wgmma of {warp} without a fence behind what wrote them",
+        "warpgroup_arrive before the first wgmma, and after any other use of its accumulators",
+    ),
     "waw": (
         "are written by {warp} and by {other} with no barrier or wait between",
         "let one warp write each byte, or put a barrier between",
@@ -61,7 +65,7 @@ def place_of(static: Static) -> str:
 class Hazard:
     """One pair of source lines that race, with the first occurrence and the number of them (per CTA)."""
 
-    kind: str  # raw_async, raw, war, waw, uninitialised, war_async, proxy, group
+    kind: str  # raw_async, raw, war, waw, uninitialised, war_async, proxy, group, wgmma_fence
     rule: str
     suggestion: str
     place: str  # file:line of the instruction at which it shows

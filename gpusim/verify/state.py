@@ -80,10 +80,12 @@ class Role:
         self.store_groups: list[list[Touch]] = []
         self.open_products: list[Any] = []  # wgmmas (gpusim.verify.families.warpgroup) since the last commit
         self.product_groups: list[list[Any]] = []
+        self.fenced = False  # by wgmma.fence, since accumulators were last written otherwise
         count = _register_count(program.ops)
         self.registers = np.full((count, num_ctas, program.num_warps, 32), UNINITIALISED, np.uint32)
         self.origin = np.full(count, NEVER_WRITTEN, np.int32)  # DEFINED, NEVER_WRITTEN, or the pc without a model
         self.flying = np.full(count, -1, np.int32)  # pc of the wgmma that a register belongs to, -1: none
+        self.accumulates = np.zeros(count, bool)  # registers that some wgmma has had
         self._lanes: dict[int, Lanes] = {}
 
     @property

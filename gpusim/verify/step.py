@@ -97,6 +97,8 @@ class Step:
         """Write the destination group: (count, CTAs, warps, 32) uint32, or what broadcasts to it."""
         start, count = self.op.dst_start, self.op.dst_count
         self._check_flying(start, count)
+        if self.role.fenced and self.role.accumulates[start:start + count].any():
+            self.role.fenced = False
         self.role.registers[start:start + count] = values
         self.role.origin[start:start + count] = DEFINED
 
@@ -153,10 +155,14 @@ class Step:
             return
         pcs = self.role.flying[start:start + count]
         if (pcs >= 0).any():
-            batch, warp = self.batch, self.role.program.first_warp
-            batch.shared.tracker.log.add("group", self.op.pc, int(pcs.max()), cta_class=batch.cta_class.name,
-                                         cta=int(batch.ctas[0]), warp=warp, other_warp=warp, first_byte=-1,
-                                         last_byte=-1, copy_group=-1)
+            self.note_register_hazard("group", int(pcs.max()))
+
+    def note_register_hazard(self, rule: str, other_pc: int) -> None:
+        """A rule of gpusim.verify.hazards that the role's warps break with registers."""
+        batch, warp = self.batch, self.role.program.first_warp
+        batch.shared.tracker.log.add(rule, self.op.pc, other_pc, cta_class=batch.cta_class.name,
+                                     cta=int(batch.ctas[0]), warp=warp, other_warp=warp, first_byte=-1, last_byte=-1,
+                                     copy_group=-1)
 
     def _check_alignment(self, addresses: np.ndarray, alignment: int) -> None:
         wrong = addresses % alignment != 0

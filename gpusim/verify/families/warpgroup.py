@@ -19,7 +19,7 @@ from gpusim.verify.state import DEFINED, NEVER_WRITTEN
 from gpusim.verify.step import Step
 from gpusim.verify.tracker import Touch
 
-__all__ = ["multiply", "wait_for_groups"]
+__all__ = ["fence", "multiply", "wait_for_groups"]
 
 CLOSES_GROUP, FROM_REGISTERS = 1, 2
 GROUP_WARPS = 4
@@ -46,17 +46,25 @@ class _Product:
     accumulates: bool
 
 
+def fence(step: Step) -> None:
+    """WARPGROUP.ARRIVE: registers written so far may be given to wgmmas."""
+    step.role.fenced = True
+
+
 def multiply(step: Step) -> None:
     """HGMMA.64xNx16.{F32,F16} d, gdesc[UR][, d]: d += A B, or d = A B without d among the sources."""
     atom = gmma_of(step.mnemonic)
     if atom is None or step.op.operand & FROM_REGISTERS:
         raise UserError(f"{step.mnemonic} has no functional model with these operands", place=step.place)
     role, places = step.role, _places(step)
+    if not role.fenced:
+        step.note_register_hazard("wgmma_fence", -1)
     operands = tuple((_operand(step, atom, places[group, "A"], group), _operand(step, atom, places[group, "B"], group))
                      for group in range(role.program.num_warps // GROUP_WARPS))
     accumulates = (step.op.dst_start, step.op.dst_count) in step.vector_sources
     role.open_products.append(_Product(step, atom, operands, accumulates))
-    role.flying[step.op.dst_start:step.op.dst_start + step.op.dst_count] = step.op.pc
+    registers = slice(step.op.dst_start, step.op.dst_start + step.op.dst_count)
+    role.flying[registers], role.accumulates[registers] = step.op.pc, True
     if step.op.operand & CLOSES_GROUP:
         role.product_groups.append(role.open_products)
         role.open_products = []
