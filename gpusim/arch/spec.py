@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, PrivateAttr, model_validator
 
-from gpusim.arch.instructions import InstructionEntry, InstructionTable
+from gpusim.arch.instructions import InstructionEntry, InstructionTable, wgmma_columns
 from gpusim.arch.provenance import Source
 from gpusim.arch.section import Section
 
@@ -202,6 +202,13 @@ class GpuSpec(Section):
     def compute_capability(self) -> int:
         """90 for sm_90."""
         return int(self.architecture.removeprefix("sm_"))
+
+    def pipe_cycles(self, mnemonic: str) -> int:
+        """Cycles for which one warp's instruction keeps its pipe busy, where operands do not hold it up."""
+        columns = wgmma_columns(mnemonic)
+        if columns and self.wgmma is not None:
+            return -(-columns // self.wgmma.columns_per_cycle)
+        return self.instruction_table.lookup(mnemonic).issue_interval_cycles
 
     @cached_property
     def instruction_table(self) -> InstructionTable:

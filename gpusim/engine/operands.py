@@ -3,16 +3,14 @@ Leaves out what they do (gpusim.engine.mbarriers, gpusim.engine.bulk, gpusim.eng
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
 from gpusim.arch import GpuSpec
-from gpusim.arch.instructions import Kind, Pipe
+from gpusim.arch.instructions import Kind, Pipe, wgmma_columns
 from gpusim.errors import UserError
 from gpusim.program import MBarrierAction, Program, RoleProgram
 
-__all__ = ["ARRIVE_ONLY", "FLUSH", "PLAIN", "STORE", "asynchronous_operands", "check_units", "wgmma_columns"]
+__all__ = ["ARRIVE_ONLY", "FLUSH", "PLAIN", "STORE", "WAVES_SHIFT", "asynchronous_operands", "check_units"]
 
 PLAIN = -1
 """Operand of an instruction of these kinds that only takes its time."""
@@ -24,17 +22,10 @@ ARRIVALS_SHIFT = 16
 THREADS_PER_WARP, BARRIER_BITS = 32, 8
 K_BYTES = 32
 """Of a row of A or B in one wgmma, whatever the type."""
-FROM_REGISTERS = 2
+FROM_REGISTERS, WAVES_SHIFT = 2, 8
 REAL_MBARRIER = ("SYNCS.ARRIVE", "SYNCS.PHASECHK", "ARRIVES")
 """The others initialise a barrier or make it invalid."""
 COPIES = ("UTMALDG", "UTMASTG", "UTMAREDG", "UBLKCP", "UBLKRED")
-_WGMMA = re.compile(r"^[A-Z]GMMA\.(?:SP\.)?64x(\d+)x")
-
-
-def wgmma_columns(mnemonic: str) -> int:
-    """n of ``HGMMA.64xnx16.F32``; 0: no wgmma."""
-    match = _WGMMA.match(mnemonic)
-    return int(match[1]) if match else 0
 
 
 def check_units(program: Program, table: np.ndarray, spec: GpuSpec) -> None:
@@ -91,7 +82,7 @@ def _bulk(image: np.ndarray, names: list[str]) -> None:
 
 
 def _wgmma(image: np.ndarray, names: list[str], spec: GpuSpec) -> None:
-    """interval: cycles in the pipe; latency: from there to results; access: wavefronts of its operands.
+    """interval: cycles in the pipe; latency: from there to results; operand, bits 8..: wavefronts of its operands.
 
     An instruction passes two stages, operands in shared memory and arithmetic, a block of columns at a time; the pipe
     is as fast as the slower one.
@@ -107,7 +98,8 @@ def _wgmma(image: np.ndarray, names: list[str], spec: GpuSpec) -> None:
     cycles = np.maximum(np.maximum(arithmetic, waves), np.where(registers, unit.register_interval_cycles, 0))
     image["interval"] = np.where(here, cycles, image["interval"])
     image["latency"] = np.where(here, unit.latency_cycles + first + arithmetic - cycles, image["latency"])
-    image["access"] = np.where(here, waves, image["access"])
+    image["operand"] = np.where(here, image["operand"] & 3 | waves << WAVES_SHIFT, image["operand"])
+    image["access"] = np.where(here, -1, image["access"])  # it says where the operands are, which costs nothing
     image["pipe"] = np.where(here, Pipe.none, image["pipe"])  # the warp does not wait for it
     waits = np.array([name.startswith("WARPGROUP.DEPBAR") for name in names])[image["pc"]]
     control = image["kind"] == Kind.wgmma_control

@@ -7,6 +7,7 @@ from numba import njit
 
 from gpusim.arch.instructions import Pipe
 from gpusim.engine.attribution import record
+from gpusim.engine.operands import WAVES_SHIFT
 from gpusim.engine.result import EVENT_KINDS, WARP_STATES
 from gpusim.engine.scoreboards import ready_time
 from gpusim.engine.state import COUNTERS, GROUPS, NEVER, WGMMAS
@@ -117,8 +118,8 @@ def start_wgmma(st, ops, win, s, time):
         sm.wgmma_slot, sm.wgmma_number = slot, number
         for p in range(WARPS):
             parts[p].pipe_free[TENSOR] = time + row.interval
-        sm.data_stage = max(sm.data_stage, time) + row.access
-        sm.counters[STAGE_CYCLES] += row.access
+        sm.data_stage = max(sm.data_stage, time) + (row.operand >> WAVES_SHIFT)
+        sm.counters[STAGE_CYCLES] += row.operand >> WAVES_SHIFT
         sm.counters[PIPE_CYCLES] += row.interval
         group.end = max(group.end, time + row.interval + row.latency)
         if row.operand & CLOSES:

@@ -16,7 +16,7 @@ from engine_warp import WarpModel
 from gpusim.arch.instructions import Kind, Pipe
 from gpusim.engine.bulk import split_bulk
 from gpusim.engine.machine import machine_of
-from gpusim.engine.operands import ARRIVE_ONLY, FLUSH, STORE
+from gpusim.engine.operands import ARRIVE_ONLY, FLUSH, STORE, WAVES_SHIFT
 from gpusim.engine.state import BULK, COMPLETION, REQUEST_RECORD
 from gpusim.program import MBarrierAction, unpack_mbarrier
 
@@ -224,7 +224,7 @@ class Asynchronous:
         self.tensor_free = now + int(image["interval"])
         for part in self.sm.parts:
             self.sm.hold(part.pipes[Pipe.tensor], self.tensor_free)
-        self.sm.data_stage.serve(now, int(image["access"]))
+        self.sm.data_stage.serve(now, int(image["operand"]) >> WAVES_SHIFT)
         group.end = max(group.end, self.tensor_free + int(image["latency"]))
         if image["operand"] & 1:
             group.group_ends.append(group.end)
