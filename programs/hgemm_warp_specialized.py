@@ -4,15 +4,15 @@ Producer and consumers meet at mbarriers only: a stage's full barrier counts the
 barrier the consumers' threads that have read it. Sizes need not be multiples of the tile: TMA fills with zeros and
 stores what lies inside; K and N are multiples of 8.
 
-Parameters. tile: (m, n, k) of a CTA; m: 64 for every consumer warpgroup or a multiple, n: 16 to 256. num_stages: tiles
-in shared memory. swizzle: of the shared tiles, 128B, 64B, 32B or none. consumers: warpgroups that multiply. in_flight:
-groups of wgmma that may be under way while the next stage is awaited, 0 or 1.
+Parameters. tile: (m, n, k) of a CTA; m: 64 for every consumer warpgroup or a multiple, n: 16 to 256, a multiple of 16.
+num_stages: tiles in shared memory. swizzle: of the shared tiles, 128B, 64B, 32B or none. consumers: warpgroups that
+multiply. in_flight: groups of wgmma that may be under way while the next stage is awaited, 0 or 1.
 """
 
 import gpusim as gs
 
 SIZES = {"M": 2048, "N": 2048, "K": 2048}
-STORE_COLUMNS = 32
+STORE_COLUMNS, STSM_COLUMNS = 32, 16
 EPILOGUE_BARRIER = 1
 
 
@@ -39,6 +39,9 @@ def hgemm_warp_specialized(ctx, A, B, D, *, tile=(128, 128, 64), num_stages=4, s
         raise gs.UserError("a stage is released one iteration late at most, and another one must be there meanwhile",
                            got=f"in_flight={in_flight}, num_stages={num_stages}",
                            suggestion="in_flight=1, num_stages=2")
+    if bN % STSM_COLUMNS:
+        raise gs.UserError(f"stmatrix.x4 stores {STSM_COLUMNS} columns at a time", got=f"tile n {bN}",
+                           suggestion=f"a multiple of {STSM_COLUMNS}")
     mma = gs.tiled_mma(getattr(gs.mma, f"SM90_64x{bN}x16_F32F16F16F32_SS"), tile=(bM, bN), warps=(4 * consumers, 1))
     m, n = ctx.launch((-(-A.shape[0] // bM), -(-B.shape[0] // bN)), warps=4 + mma.num_warps)
     gA = ctx.bulk_tile(A, (bM, bK), (m, None))  # (bM, bK, k_tiles)
@@ -46,7 +49,7 @@ def hgemm_warp_specialized(ctx, A, B, D, *, tile=(128, 128, 64), num_stages=4, s
     gD = ctx.bulk_tile(D, (bM, bN), (m, n))
     sA = ctx.smem_operand("sA", gs.f16, (bM, bK, num_stages), swizzle=swizzle)
     sB = ctx.smem_operand("sB", gs.f16, (bN, bK, num_stages), swizzle=swizzle)
-    columns = STORE_COLUMNS if bN % STORE_COLUMNS == 0 else 16
+    columns = STORE_COLUMNS if bN % STORE_COLUMNS == 0 else STSM_COLUMNS
     sD = ctx.smem_operand("sD", gs.f16, (mma.pass_rows, columns, 2), swizzle=f"{2 * columns}B")
     ab = ctx.pipeline("ab", num_stages=num_stages, via="tma", tx_bytes=sA.stage_bytes + sB.stage_bytes,
                       consumer_warps=mma.num_warps)

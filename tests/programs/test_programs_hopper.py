@@ -66,6 +66,7 @@ def test_the_teaching_kernel_multiplies(sizes: tuple[int, int, int], parameters:
     ((200, 136, 104), {"layouts": "nn"}),
     ((200, 136, 104), {"layouts": "nt"}),
     ((200, 136, 104), {"layouts": "tt", "tile": (64, 64, 32), "num_stages": 3}),
+    ((128, 64, 128), {"input_type": "bf16", "tile": (64, 32, 64)}),
     ((512, 256, 128), COOPERATIVE),
     ((304, 136, 104), {**COOPERATIVE, "layouts": "nt"}),
 ])
@@ -135,6 +136,19 @@ def test_bytes_and_sectors_of_tma_are_those_of_the_boxes() -> None:
     expected = [sum(-(-(row * pitch + end) // 32) - (row * pitch + start) // 32 for row in range(count))
                 for start, end in ((0, 128), (128, 208)) for count in (rows["A"], rows["B"])]
     assert sectors == expected
+
+
+@pytest.mark.parametrize(("name", "parameters", "sentence"), [
+    ("hgemm_warp_specialized", {"tile": (128, 8, 64)}, "stores 16 columns at a time, got tile n 8"),
+    ("hgemm_warp_specialized", {"in_flight": 1, "num_stages": 1}, "one iteration late at most"),
+    ("hgemm_warp_specialized", {"num_stages": 9}, "shared memory of a CTA is limited to 232448 bytes"),
+    ("gemm_sm90", {"tile": (128, 24, 64)}, "stored in columns of 16"),
+    ("gemm_sm90", {"kernel_schedule": "pingpong"}, "no such schedule, got 'pingpong'"),
+    ("gemm_sm90", {"input_type": "tf32"}, "multiply f16 or bf16, got tf32"),
+])
+def test_what_cannot_run_is_refused(name: str, parameters: dict, sentence: str) -> None:
+    with pytest.raises(gs.UserError, match=sentence):
+        record(name, (256, 256, 256), **parameters)
 
 
 @pytest.mark.parametrize("name", ["hgemm_warp_specialized", "gemm_sm90", "hgemm_producer_consumer"])
