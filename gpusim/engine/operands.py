@@ -18,7 +18,7 @@ FLUSH, STORE = -2, -3
 """Operands of bulk instructions: closes a bulk group; writes to global memory."""
 ARRIVE_ONLY = 1 << 24
 """Bit in the operand of a BAR; bits 8.. are warps."""
-ARRIVALS_SHIFT = 16
+ARRIVALS_SHIFT, INDEX_MASK = 16, 0xFF
 THREADS_PER_WARP, BARRIER_BITS = 32, 8
 K_BYTES = 32
 """Of a row of A or B in one wgmma, whatever the type."""
@@ -49,7 +49,7 @@ def asynchronous_operands(
     names = [static.mnemonic for static in program.statics]
     _barriers(image, names)
     _mbarriers(image, role, program, names)
-    _bulk(image, names)
+    _bulk(image, program, names)
     if spec.wgmma is not None:
         _wgmma(image, names, spec)
 
@@ -68,16 +68,25 @@ def _mbarriers(image: np.ndarray, role: RoleProgram, program: Program, names: li
     asynchronous = (image["operand"] >> BARRIER_BITS & 15) == MBarrierAction.arrive_async
     arrivals[asynchronous] = THREADS_PER_WARP << ARRIVALS_SHIFT
     known = here & real & bool(program.mbarriers)
+    _check_mbarriers(image["operand"][known] & INDEX_MASK, program)
     image["operand"] = np.where(known, image["operand"] | arrivals, np.where(here, PLAIN, image["operand"]))
     image["access"][here & ~known] = -1
 
 
-def _bulk(image: np.ndarray, names: list[str]) -> None:
+def _check_mbarriers(indices: np.ndarray, program: Program) -> None:
+    """Raises UserError for an mbarrier that the program does not have."""
+    if len(indices) and indices.max() >= len(program.mbarriers):
+        raise UserError("an op names an mbarrier that the program does not have", place=program.name,
+                        got=f"mbarrier {indices.max()} of {len(program.mbarriers)}")
+
+
+def _bulk(image: np.ndarray, program: Program, names: list[str]) -> None:
     here = image["kind"] == Kind.bulk_copy
     copies = np.array([name.startswith(COPIES) for name in names])[image["pc"]] & (image["access"] >= 0)
     flushes = np.array([name.startswith("UTMACMDFLUSH") for name in names])[image["pc"]]
     operand = np.where(image["operand"] < 0, STORE, image["operand"])
     operand = np.where(copies, operand, np.where(flushes, FLUSH, PLAIN))
+    _check_mbarriers(operand[here & copies & (operand >= 0)], program)
     image["operand"] = np.where(here, operand, image["operand"])
 
 

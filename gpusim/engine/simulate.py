@@ -11,6 +11,7 @@ from functools import partial
 import numpy as np
 
 from gpusim.arch import GpuSpec, occupancy
+from gpusim.arch.instructions import Kind
 from gpusim.engine.blocks import BlockScheduler, fill_order
 from gpusim.engine.host import Group, Host, request_capacity
 from gpusim.engine.image import ProgramImage, image_of
@@ -88,8 +89,8 @@ def simulate(
     blocks_per_sm = _blocks_per_sm(program, spec)
     began = time.perf_counter()
     machine, image = machine_of(spec, policy=policy), image_of(program, spec)
-    state = new_state(machine.num_sms, machine.max_warps, blocks_per_sm, len(image.mbarrier_arrivals),
-                      -(-image.warps_per_cta // WARPS_PER_WARPGROUP))
+    warpgroups = -(-image.warps_per_cta // WARPS_PER_WARPGROUP) if (image.ops["kind"] == Kind.wgmma).any() else 0
+    state = new_state(machine.num_sms, machine.max_warps, blocks_per_sm, len(image.mbarrier_arrivals), warpgroups)
     if record is not None:
         state.sms[record.sm]["record_start"], state.sms[record.sm]["record_end"] = record.start_cycle, record.end_cycle
     memory = _memory(program, spec, l2) if memory is None else memory

@@ -23,7 +23,7 @@ QUEUE_ENTRIES = 32
 HOLDS = 32
 """Reads of operands under way or to come in a sub-partition."""
 NAMED_BARRIERS = 16
-WGMMAS = 64
+WGMMAS = 256
 """wgmma that a warp may have issued and that the tensor pipe has not started."""
 PART_WARPS = 16
 """Most warps of a sub-partition."""

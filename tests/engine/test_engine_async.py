@@ -177,3 +177,10 @@ def test_gpus_without_the_units_refuse_in_a_sentence() -> None:
             simulate(tiny, load_gpu("a100"))
     with pytest.raises(UserError, match="clusters of several CTAs are not simulated, got 2x1x1"):
         simulate(replace(bulk, launch=replace(bulk.launch, cluster=(2, 1, 1))), GPU)
+
+
+def test_an_mbarrier_that_is_not_there_is_refused() -> None:
+    with pytest.raises(UserError, match="got mbarrier 1 of 1"):
+        run(program([(1, wait(1, 0))], mbarriers=[1]))
+    with pytest.raises(UserError, match="got mbarrier 0 of 0"):
+        run(program([(1, [Row("UTMALDG.2D", access="tile")])], ACCESSES))
