@@ -3,7 +3,6 @@ Leaves out their cost, and operands in shared memory, which descriptors name (gp
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -13,10 +12,9 @@ from gpusim.arch.spec import GpuSpec
 from gpusim.cute import Layout
 from gpusim.errors import UserError
 
-__all__ = ["BULK_ATOMS", "GMMA_ATOMS", "BulkAtom", "GmmaAtom", "WARPS_PER_GROUP", "gmma_of", "require_hopper"]
+__all__ = ["BULK_ATOMS", "GMMA_ATOMS", "WARPS_PER_GROUP", "BulkAtom", "GmmaAtom", "gmma_of", "require_hopper"]
 
-WARPS_PER_GROUP, ROWS, K_BYTES = 4, 64, 32
-"""A warpgroup multiplies 64 rows by 32 bytes of k."""
+WARPS_PER_GROUP, ROWS = 4, 64
 HOPPER = 90
 WIDEST = 256
 
@@ -69,12 +67,12 @@ BULK_ATOMS: Mapping[str, BulkAtom] = MappingProxyType({atom.name: atom for atom 
     BulkAtom("SM90_TMA_LOAD", "UTMALDG.2D", "TMALDG", "global", "shared"),
     BulkAtom("SM90_TMA_STORE", "UTMASTG.2D", "TMASTG", "shared", "global"))})
 
-_MNEMONIC = re.compile(r"HGMMA\.(\d+)x(\d+)x(\d+)\.")
+_BY_MNEMONIC = {atom.mnemonic: atom for atom in GMMA_ATOMS.values()}
 
 
 def gmma_of(mnemonic: str) -> GmmaAtom | None:
-    """The atom of a SASS mnemonic, whatever modifiers follow; None: no wgmma that is known."""
-    return next((atom for atom in GMMA_ATOMS.values() if mnemonic == atom.mnemonic), None)
+    """The atom of a SASS mnemonic; None: no wgmma that is known."""
+    return _BY_MNEMONIC.get(mnemonic)
 
 
 def require_hopper(what: str, spec: GpuSpec) -> None:
