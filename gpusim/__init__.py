@@ -14,7 +14,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "kernel": "gpusim.dsl.kernel", "device_function": "gpusim.dsl.source", "Kernel": "gpusim.dsl.kernel",
     "tensor": "gpusim.dsl.tensors", "KRange": "gpusim.dsl.pieces",
-    "tiled_mma": "gpusim.dsl.tiled", "tiled_copy": "gpusim.dsl.tiled",
+    "tiled_mma": "gpusim.dsl.hopper.mma", "tiled_copy": "gpusim.dsl.tiled",
     **{f"tiled_copy_{operand}": "gpusim.dsl.mma_copies" for operand in "ABC"}, "retile": "gpusim.dsl.partitions",
     "mma": "gpusim.dsl.atoms", "copy": "gpusim.dsl.atoms",
     "load_program": "gpusim.dsl.registry", "program_names": "gpusim.dsl.registry",

@@ -27,6 +27,7 @@ from gpusim.dsl.gather import global_iterator as global_iterator
 from gpusim.dsl.iterators import GlobalIterator as GlobalIterator
 from gpusim.dsl.iterators import SharedAccess as SharedAccess
 from gpusim.dsl.iterators import lane_bits as lane_bits
+from gpusim.dsl.hopper.mma import tiled_mma as tiled_mma
 from gpusim.dsl.kernel import Kernel as Kernel
 from gpusim.dsl.kernel import kernel as kernel
 from gpusim.dsl.launch import SCHEDULE_COLUMNS as SCHEDULE_COLUMNS
@@ -70,7 +71,6 @@ from gpusim.dsl.tiled import TiledCopy as TiledCopy
 from gpusim.dsl.tiled import TiledMma as TiledMma
 from gpusim.dsl.tiled import ldmatrix_origins as ldmatrix_origins
 from gpusim.dsl.tiled import tiled_copy as tiled_copy
-from gpusim.dsl.tiled import tiled_mma as tiled_mma
 from gpusim.errors import SimulatedFailure as SimulatedFailure
 from gpusim.errors import UserError as UserError
 from gpusim.experiments.library import simulate as simulate

@@ -3,6 +3,7 @@ Leaves out which registers it names (gpusim.dsl, gpusim.sass) and what memory ad
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from typing import Annotated, Any
@@ -13,7 +14,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from gpusim.arch.section import Section
 from gpusim.errors import UserError, did_you_mean
 
-__all__ = ["INSTRUCTION", "InstructionEntry", "InstructionTable", "Kind", "Pipe"]
+__all__ = ["INSTRUCTION", "InstructionEntry", "InstructionTable", "Kind", "Pipe", "wgmma_columns"]
 
 Cycles = Annotated[int, Field(ge=1, strict=True)]
 
@@ -29,6 +30,15 @@ Pipe = IntEnum("Pipe", [
 ], start=0)
 """Nsight Compute's pipes of a sub-partition (fp64, lsu and adu are shared by an SM or by two sub-partitions; the issue
 interval in the table is one sub-partition's share)."""
+
+_WGMMA = re.compile(r"^[A-Z]GMMA\.(?:SP\.)?64x(\d+)x")
+
+
+def wgmma_columns(mnemonic: str) -> int:
+    """n of ``HGMMA.64xnx16.F32``; 0: no warpgroup MMA."""
+    match = _WGMMA.match(mnemonic)
+    return int(match[1]) if match else 0
+
 
 INSTRUCTION = np.dtype([
     ("kind", "u1"), ("pipe", "u1"), ("variable_latency", "?"), ("issue_interval", "<u2"), ("latency", "<u2"),

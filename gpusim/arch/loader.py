@@ -64,7 +64,8 @@ def _load(path: Path, settings: tuple[str, ...]) -> GpuSpec:
 def _inherit(child: Document, path: Path) -> Document:
     """The child over its base. Sections merge key by key; instructions of the child are found before the base's.
 
-    Another architecture is another instruction set: its file has to list all of it, and inherits none.
+    Another architecture is another instruction set: its file has to list all of it and the units that came with it,
+    and inherits none.
     """
     base_name = child.data.pop("base", None)
     if base_name is None:
@@ -75,7 +76,8 @@ def _inherit(child: Document, path: Path) -> Document:
         raise ConfigError([UserError("a base may not have a base itself", place=child.place(("base",)),
                                      got=f"'{base_name}'", suggestion=f"inherit from '{base.data['base']}'")])
     if child.data.get("architecture", base.data.get("architecture")) != base.data.get("architecture"):
-        base.data.pop("instructions", None)
+        for part in ("instructions", "mbarrier", "tma", "wgmma"):
+            base.data.pop(part, None)
     shift = len(child.data.get("instructions", []))
     shifted = {_shift(key, shift): place for key, place in base.places.items()}
     return Document(child.name, _merge(inherited(base.data, base_name), child.data), {**shifted, **child.places})

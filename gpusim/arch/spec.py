@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, PrivateAttr, model_validator
 
-from gpusim.arch.instructions import InstructionEntry, InstructionTable
+from gpusim.arch.instructions import InstructionEntry, InstructionTable, wgmma_columns
 from gpusim.arch.provenance import Source
 from gpusim.arch.section import Section
 
@@ -151,6 +151,29 @@ class Barrier(Section):
     cycles_per_warp: Cycles = Field(description="What each warp of the CTA adds.")
 
 
+class Mbarrier(Section):
+    arrive_cycles: Cycles = Field(description="From an arrival's turn at shared memory until it counts.")
+    wait_cycles: Cycles = Field(description="From the turn of a wait whose phase has completed to its release.")
+    wake_cycles: Cycles = Field(description="From the completion of a phase to the release of waits for it.")
+
+
+class Tma(Section):
+    start_cycles: Cycles = Field(description="From the issue of a bulk copy to its first line.")
+    line_interval_cycles: Rate = Field(description="Cycles between two lines that the unit asks for or sends.")
+    box_interval_cycles: Cycles = Field(description="Least cycles between two bulk copies.")
+    arrive_cycles: Cycles = Field(description="From data written to their bytes counting at the mbarrier.")
+    request_lines: Count = Field(description="Lines that are followed together through the memory system.")
+
+
+class Wgmma(Section):
+    start_cycles: Cycles = Field(description="From the issue by the last warp of a warpgroup to the first operand.")
+    columns_per_cycle: Count = Field(description="Columns of 64 rows and 32 bytes of K that an SM finishes per cycle.")
+    operand_rows: Count = Field(description="Rows of A, 32 bytes each.")
+    register_interval_cycles: Cycles = Field(description="Least cycles of an instruction whose A is in registers.")
+    block_columns: Count = Field(description="Columns whose operands are fetched before their arithmetic starts.")
+    latency_cycles: Cycles = Field(description="From the end of the arithmetic to results in registers.")
+
+
 class GpuSpec(Section):
     """A GPU: sections of numbers, the instruction table, and where every number comes from.
 
@@ -171,6 +194,9 @@ class GpuSpec(Section):
     dram: Dram
     launch: LaunchCost
     barrier: Barrier
+    mbarrier: Mbarrier | None = Field(default=None, description="Barriers in shared memory; not given: none.")
+    tma: Tma | None = Field(default=None, description="Unit for bulk copies; not given: none.")
+    wgmma: Wgmma | None = Field(default=None, description="MMA of warpgroups; not given: none.")
     instructions: tuple[InstructionEntry, ...]
 
     _provenance: dict[str, Source] = PrivateAttr(default_factory=dict)
@@ -184,6 +210,13 @@ class GpuSpec(Section):
     def compute_capability(self) -> int:
         """90 for sm_90."""
         return int(self.architecture.removeprefix("sm_"))
+
+    def pipe_cycles(self, mnemonic: str) -> int:
+        """Cycles for which one warp's instruction keeps its pipe busy, where operands do not hold it up."""
+        columns = wgmma_columns(mnemonic)
+        if columns and self.wgmma is not None:
+            return -(-columns // self.wgmma.columns_per_cycle)
+        return self.instruction_table.lookup(mnemonic).issue_interval_cycles
 
     @cached_property
     def instruction_table(self) -> InstructionTable:

@@ -4,9 +4,10 @@ Leaves out the atoms themselves (gpusim.arch.atoms)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from gpusim.arch.atoms import COPY_ATOMS, MMA_ATOMS, CopyAtom, MmaAtom, copy_atom, mma_atom
+from gpusim.arch.atoms import COPY_ATOMS, MMA_ATOMS, copy_atom, mma_atom
+from gpusim.arch.atoms.warpgroup import BULK_ATOMS, GMMA_ATOMS
 
 __all__ = ["copy", "mma"]
 
@@ -28,5 +29,15 @@ class Namespace(Generic[Atom]):
         return sorted(self._names)
 
 
-mma: Namespace[MmaAtom] = Namespace(mma_atom, MMA_ATOMS)
-copy: Namespace[CopyAtom] = Namespace(copy_atom, COPY_ATOMS)
+def find_mma(name: str) -> Any:
+    """Of a warp or of a warpgroup."""
+    return GMMA_ATOMS[name] if name in GMMA_ATOMS else mma_atom(name)
+
+
+def find_copy(name: str) -> Any:
+    return BULK_ATOMS[name] if name in BULK_ATOMS else copy_atom(name)
+
+
+mma: Namespace[Any] = Namespace(find_mma, [*MMA_ATOMS, *GMMA_ATOMS])
+copy: Namespace[Any] = Namespace(find_copy, [*COPY_ATOMS, *BULK_ATOMS])
+"""MmaAtom or GmmaAtom, CopyAtom or BulkAtom."""

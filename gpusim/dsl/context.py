@@ -10,7 +10,11 @@ import numpy as np
 
 from gpusim.arch import GpuSpec
 from gpusim.arch.atoms import CopyAtom, MmaAtom, copy_atom, mma_atom
+from gpusim.arch.atoms.warpgroup import BulkAtom
 from gpusim.dsl.dtypes import DType, dtype_named
+from gpusim.dsl.hopper.mma import Accumulators, WarpgroupMma
+from gpusim.dsl.hopper.operands import BulkTile, OperandTile
+from gpusim.dsl.hopper.verbs import HopperVerbs
 from gpusim.dsl.launch import BlockCoordinate, CtaPlace, Grid, Visit
 from gpusim.dsl.moves import Mover
 from gpusim.dsl.partitions import AnyTiledCopy, Partition, ThreadFragment, atom_of
@@ -23,7 +27,7 @@ from gpusim.dsl.tensors import Fragment, GmemTensor, SmemArray, SmemTensor, Tile
 from gpusim.dsl.thread_copies import ThreadCopies
 from gpusim.dsl.tiled import TiledCopy, TiledMma
 from gpusim.errors import UserError, did_you_mean
-from gpusim.program import FlagTable
+from gpusim.program import FlagTable, MBarrier
 
 __all__ = ["Context"]
 
@@ -31,7 +35,7 @@ PACK = {"f16": "F2FP.F16.F32.PACK_AB", "bf16": "F2FP.BF16.F32.PACK_AB"}
 ONCE = Instance()
 
 
-class Context:
+class Context(HopperVerbs):
     """What a kernel sees of the CTA it is recorded for: launch, tensors, and the verbs of one warp role."""
 
     def __init__(self, spec: GpuSpec, tensors: tuple[GmemTensor, ...], residues: tuple[int, ...], *,
@@ -44,6 +48,8 @@ class Context:
         self.mover = Mover({name: row for row, name in enumerate(names)}, residues)
         self.threads = ThreadCopies(self.mover, self.shared)
         self.flags = FlagTable()
+        self.barriers: list[MBarrier] = []
+        self.reallocates_registers = False
         self._recorder: Recorder | None = None
         self._supported: set[str] = set()
 
@@ -178,13 +184,19 @@ class Context:
         """Registers for a thread's part of a tile."""
         return self.threads.fragment_like(self.recorder, part)
 
-    def copy(self, how: AnyTiledCopy | CopyAtom, source: Tile | Fragment | Partition | ThreadFragment,
-             destination: Tile | Fragment | Partition | ThreadFragment, *, pred: bool | None = None) -> None:
+    def copy(self, how: AnyTiledCopy | CopyAtom | BulkAtom,
+             source: Tile | Fragment | Partition | ThreadFragment | BulkTile | OperandTile,
+             destination: Tile | Fragment | Partition | ThreadFragment | BulkTile | OperandTile, *,
+             pred: bool | None = None, barrier: int | None = None) -> None:
         """Move a tile: global to shared (cp.async), shared to a fragment (ldmatrix), a fragment to global (st); or a
         thread's part of one, between two partitions or a partition and registers.
 
         ``pred``: a condition the compiled kernel evaluates at run time; False: the copy is issued and does nothing.
+        ``barrier``: the mbarrier that counts the bytes of a TMA load, which one lane of the role starts.
         """
+        if isinstance(how, BulkAtom):
+            self._copy_bulk(how, source, destination, barrier)
+            return
         self.require(how if isinstance(how, CopyAtom) else atom_of(how))
         if isinstance(source, Partition) or isinstance(destination, Partition):
             self._copy_part(source, destination, pred)
@@ -200,13 +212,32 @@ class Context:
             raise UserError("no copy between these", got=kinds,
                             suggestion="tiled copy: tile to tile, or partitions; copy atom: tile and fragment")
 
+    def _copy_bulk(self, how: BulkAtom, source: object, destination: object, barrier: int | None) -> None:
+        tiles = (source, destination) if how.source == "global" else (destination, source)
+        if not (isinstance(tiles[0], BulkTile) and isinstance(tiles[1], OperandTile)):
+            raise UserError(f"{how.name} copies between ctx.bulk_tile and a stage of ctx.smem_operand",
+                            got=", ".join(type(tile).__name__ for tile in tiles))
+        self.bulk(how, tiles[0], tiles[1], barrier)
+
     def _copy_part(self, source: object, destination: object, pred: bool | None) -> None:
         sides = [ThreadFragment.of(side) if isinstance(side, Fragment) else side for side in (source, destination)]
         for code, instance in self.threads.copy(self.recorder, *sides, active=pred is not False):
             self._add(code, instance, predicated=pred is not None)
 
-    def gemm(self, mma: TiledMma, accumulators: Fragment, a: Fragment, b: Fragment) -> None:
-        """accumulators += a * b for one k step, over n up and down in turns, so that the last b is used again."""
+    def gemm(self, mma: TiledMma | WarpgroupMma, accumulators: Fragment | Accumulators, a: Fragment | OperandTile,
+             b: Fragment | OperandTile, *, accumulate: bool = True) -> None:
+        """accumulators += a * b for one k step, over n up and down in turns, so that the last b is used again.
+
+        With a warpgroup's MMA, for all k of a stage, asynchronously; not ``accumulate``: accumulators = a * b.
+        """
+        if isinstance(mma, WarpgroupMma):
+            if not (isinstance(accumulators, Accumulators) and isinstance(a, OperandTile)
+                    and isinstance(b, OperandTile)):
+                raise UserError("wgmma takes ctx.accumulators and stages of ctx.smem_operand", got=mma.atom.name)
+            self.warpgroup_gemm(mma, accumulators, a, b, accumulate=accumulate)
+            return
+        if not (isinstance(accumulators, Fragment) and isinstance(a, Fragment) and isinstance(b, Fragment)):
+            raise UserError("mma.sync takes fragments", got=mma.atom.name, suggestion="ctx.fragment")
         self.require(mma.atom)
         columns = mma.atoms[1]
         order = [(i, j if i % 2 == 0 else columns - 1 - j) for i in range(mma.atoms[0]) for j in range(columns)]

@@ -138,7 +138,8 @@ class _Recording:
             cta_bases=addresses - addresses % LINE_BYTES, cta_index=first.grid.cta_index(),
             tensors=self._tensor_infos(contexts) * first.grid.schedule.shape[1], flops=flops,
             parameters=dict(self.parameters),
-            notes=(*self._register_note(registers), *self.notes), flags=first.flags)
+            notes=(*self._register_note(registers), *self.notes), flags=first.flags,
+            mbarriers=tuple(contexts[0].barriers))
 
     def _register_note(self, given: int | None) -> tuple[str, ...]:
         return () if given else (f"registers per thread are estimated ({self.registers}); registers= overrides that",)
@@ -192,7 +193,10 @@ class _Recording:
 
     def _launch(self, contexts: list[Context], registers: int | None) -> Launch:
         grid = contexts[0].grid
-        return Launch(grid.grid, threads_per_cta=grid.num_warps * LANES,
+        threads = grid.num_warps * LANES
+        if any(context.reallocates_registers for context in contexts):  # compiled for all that a CTA can have
+            self.registers = fit_registers(self.spec.sm.registers, threads, self.spec, squeezable=False)
+        return Launch(grid.grid, threads_per_cta=threads,
                       registers_per_thread=registers or self.registers,
                       shared_bytes=max(context.shared.used_bytes for context in contexts))
 

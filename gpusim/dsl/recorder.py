@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from gpusim.dsl.statements import BasicBlock, Instance, Spec, Statement
 from gpusim.program.access_builder import Access
 
 __all__ = ["Recorder"]
+
+Made = TypeVar("Made")
 
 
 @dataclass
@@ -35,6 +38,7 @@ class Recorder:
     _rows: dict[Hashable, int] = field(default_factory=dict)
     _places: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
     _statements: dict[tuple[Spec, SourceLine, bool], Statement] = field(default_factory=dict)
+    _kept: dict[Hashable, Any] = field(default_factory=dict)
 
     def add(self, spec: Spec, line: SourceLine, instance: Instance, *, predicated: bool = False) -> None:
         """Append a statement to the open block."""
@@ -83,6 +87,22 @@ class Recorder:
             row = self._rows[key] = len(self.accesses)
             self.accesses.extend(make())
         return row
+
+    def kept(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """What ``make`` gave when it was first asked for under ``key``: code that iterations of a loop share."""
+        if key not in self._kept:
+            self._kept[key] = make()
+        return self._kept[key]
+
+    def amend(self, change: Callable[[Spec], Spec | None]) -> bool:
+        """Change the last statement of the open block; whether there is one that can be changed."""
+        block = self.blocks[-1] if self._open else None
+        last = block.statements[-1] if block is not None and block.statements else None
+        spec = change(last.spec) if last is not None else None
+        if block is None or last is None or spec is None:
+            return False
+        block.statements[-1] = self._statement(spec, last.line, last.predicated)
+        return True
 
     def place_number(self, rows: np.ndarray, columns: np.ndarray) -> int:
         """Number of a map from (piece, thread) to (row, column); maps that agree where both are defined share it."""

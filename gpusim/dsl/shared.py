@@ -7,15 +7,17 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from gpusim.cute import Swizzle
+from gpusim.cute.gmma import GmmaLayout
 from gpusim.cute.presets import smem_swizzle
 from gpusim.dsl.dtypes import DType
+from gpusim.dsl.hopper.operands import SmemOperand
 from gpusim.dsl.tensors import SmemArray, SmemTensor
 from gpusim.errors import UserError
 
 __all__ = ["SharedMemory"]
 
 NO_SWIZZLE = Swizzle(0, 0, 0)
-Placed = TypeVar("Placed", SmemTensor, SmemArray)
+Placed = TypeVar("Placed", SmemTensor, SmemArray, SmemOperand)
 
 
 @dataclass
@@ -23,7 +25,7 @@ class SharedMemory:
     """Allocations so far, in bytes from the CTA's shared-memory base."""
 
     limit_bytes: int
-    tensors: list[SmemTensor | SmemArray] = field(default_factory=list)
+    tensors: list[SmemTensor | SmemArray | SmemOperand] = field(default_factory=list)
 
     @property
     def used_bytes(self) -> int:
@@ -54,6 +56,14 @@ class SharedMemory:
             return known
         base = over.base_address if over else -(-self.used_bytes // SmemArray.period_bytes) * SmemArray.period_bytes
         return self._keep(SmemArray(name, dtype, elements, base, len(self.tensors)))
+
+    def operand(self, name: str, dtype: DType, layout: GmmaLayout, stages: int,
+                over: SmemTensor | SmemOperand | None) -> SmemOperand:
+        """Staged tiles of wgmma; ``over``: they begin where that tensor does."""
+        if any(tensor.name == name for tensor in self.tensors) or stages < 1:
+            raise UserError("a shared tensor needs a name of its own and a stage", got=f"'{name}', {stages} stages")
+        base = over.base_address if over else -(-self.used_bytes // layout.alignment_bytes) * layout.alignment_bytes
+        return self._keep(SmemOperand(name, dtype, layout, stages, base))
 
     def _place(self, tensor: SmemTensor, over: SmemTensor | None) -> SmemTensor:
         end = over.base_address if over else self.used_bytes

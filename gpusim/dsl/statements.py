@@ -93,6 +93,7 @@ class Line:
     memory_key: int = -1
     active: bool = True  # False: guarded by a predicate that is never true
     immediate: int = 0  # 32 bits of a constant operand
+    operand: bool = False  # takes the instance's instead
 
 
 @dataclass(frozen=True)

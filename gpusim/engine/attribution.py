@@ -63,7 +63,7 @@ def attribute_issue(sm, line, warp, row, time):
         start = add_span(sm, line, WAIT, start, warp.stall_end)
         start = add_span(sm, line, BRANCH, start, warp.branch_end)
         start = add_span(sm, line, BARRIER, start, barrier_release(warp, row))
-        start = add_span(sm, line, MEMBAR, start, warp.membar_end)
+        start = add_span(sm, line, warp.fence_state, start, warp.membar_end)
         start = add_span(sm, line, LONG, start, long_release)
         start = add_span(sm, line, SHORT, start, short_release)
         if row.kind == EXIT or row.flags & FENCE:

@@ -104,7 +104,10 @@ class BlockScheduler:
         self._free(cycle)
         slot = int(np.flatnonzero(self._slot_cta[sm] < 0)[0])
         self._slot_cta[sm, slot] = cta
-        self.state.slots[sm, slot] = (cta, self.image.warps_per_cta, 0, 0, 0)
+        self.state.slots[sm, slot] = (cta, self.image.warps_per_cta, 0, 0, 0, 0)
+        self.state.mbarriers[sm, slot] = 0
+        self.state.mbarriers[sm, slot]["pending"] = self.image.mbarrier_arrivals
+        self.state.warpgroups[sm, slot] = 0
         self.start[cta], self.placed_on[cta] = cycle, sm
         self.running += 1
         first = int(np.argmin(self._load(sm)))

@@ -45,10 +45,33 @@ def _describe_warp(
     elif warp["barrier_end"] >= NEVER:
         barrier, slot = int(warp["barrier_end"]) - NEVER, state.slots[sm, warp["cta_slot"]]
         reason = f"waits at barrier {barrier}, where {slot['arrived'][barrier]} of {slot['warps']} warps have arrived"
-        op = image.ops[:warp["op"]][image.ops[:warp["op"]]["kind"] == Kind.barrier][-1]
+        op = _last(image, warp, Kind.barrier)
+    elif warp["scoreboard"].max() > NEVER:
+        reason, op = _mbarrier(state, image, sm, warp), _last(image, warp, Kind.mbarrier)
+    elif warp["membar_end"] > NEVER:
+        reason = (f"waits for wgmma group {warp['membar_end'] - NEVER - 1} of its warpgroup, which not all of its four "
+                  f"warps have closed")
+        op = _last(image, warp, Kind.wgmma_control)
     else:
         boards = np.flatnonzero(warp["pending"] > 0).tolist()
         groups = "waits for a cp.async group that never completes"
         reason = f"waits for scoreboard barriers {boards}" if boards else groups
     return (f"  CTA {warp['cta']} warp {warp['warp']} (SM {sm}) {reason}, since cycle {warp['last_issue']}, "
             f"at {name_of(int(op['pc']))}")
+
+
+def _last(image: ProgramImage, warp: np.void, kind: Kind) -> np.void:
+    """The last op of a kind that the warp has issued."""
+    issued = image.ops[: warp["op"]]
+    last: np.void = issued[issued["kind"] == kind][-1]
+    return last
+
+
+def _mbarrier(state: SmState, image: ProgramImage, sm: int, warp: np.void) -> str:
+    """What the phase that a warp waits for lacks."""
+    index, parity = divmod(int(warp["scoreboard"].max()) - NEVER - 1, 2)
+    barrier = state.mbarriers[sm, warp["cta_slot"], index]
+    lacks = [f"{barrier['pending']} of {image.mbarrier_arrivals[index]} arrivals"] * bool(barrier["pending"])
+    lacks += [f"{barrier['bytes']} bytes"] * bool(barrier["bytes"])
+    return (f"waits for phase {barrier['phase']} (parity {parity}) of mbarrier {index} "
+            f"({image.mbarrier_names[index]}), which lacks {' and '.join(lacks)}")

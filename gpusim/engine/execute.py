@@ -8,13 +8,35 @@ from numba import njit
 
 from gpusim.arch.instructions import Kind, Pipe
 from gpusim.engine.attribution import record
+from gpusim.engine.bulk import flush_group, start_load, start_store
 from gpusim.engine.image import ACTIVE, FENCE, FLAG, VARIABLE, WHOLE_LINE
 from gpusim.engine.l1 import look_up
-from gpusim.engine.queues import COMMITS, NOTHING, SHARED, TAGGED, choose_next, enqueue, pass_buffer, take_head
-from gpusim.engine.resources import occupy_lsu, occupy_tags, pass_data_stage, pass_tag_stage, read_operands
-from gpusim.engine.result import EVENT_KINDS
-from gpusim.engine.scoreboards import close_group, copy_arrived, ready_time
-from gpusim.engine.state import COUNTERS, FENCE_TOKEN, GROUPS, NEVER
+from gpusim.engine.mbarriers import use_mbarrier, will_follow
+from gpusim.engine.operands import ARRIVE_ONLY, FLUSH, PLAIN
+from gpusim.engine.operands import STORE as BULK_STORE
+from gpusim.engine.queues import (
+    COMMITS,
+    NOTHING,
+    SHARED,
+    SIGNALS,
+    TAGGED,
+    choose_next,
+    enqueue,
+    pass_buffer,
+    take_head,
+)
+from gpusim.engine.resources import (
+    occupy_lsu,
+    occupy_tags,
+    operands_read,
+    pass_data_stage,
+    pass_tag_stage,
+    read_operands,
+)
+from gpusim.engine.result import EVENT_KINDS, WARP_STATES
+from gpusim.engine.scoreboards import close_group, copy_arrived, hold_board, ready_time, release, settle_board
+from gpusim.engine.state import BULK, COUNTERS, FENCE_TOKEN, GROUPS, NEVER
+from gpusim.engine.warpgroup import await_wgmma, issue_wgmma
 
 __all__ = ["NO_BOARD", "accept", "execute", "open_barrier", "send"]
 
@@ -24,6 +46,8 @@ KINDS = {name: int(member) for name, member in Kind.__members__.items()}
 MMA, LDMATRIX, SHARED_LOAD = KINDS["mma"], KINDS["ldmatrix"], KINDS["shared_load"]
 ASYNC_COPY, COMMIT, GLOBAL_STORE = KINDS["async_copy"], KINDS["commit"], KINDS["global_store"]
 BARRIER, ATOMIC = KINDS["barrier"], KINDS["atomic"]
+WGMMA, MBARRIER, BULK_COPY = KINDS["wgmma"], KINDS["mbarrier"], KINDS["bulk_copy"]  # the last kinds but wgmma_control
+MEMBAR_STATE = WARP_STATES.index("membar")
 NO_PIPE, LSU = int(Pipe.none), int(Pipe.lsu)
 REQUESTS, WAVEFRONTS, IDEAL, CONFLICTS = 0, 3, 6, 9  # first of load, store, ldgsts in COUNTERS
 LOAD, STORE, LDGSTS = 0, 1, 2
@@ -39,38 +63,6 @@ def count_shared(sm, access, side):
     sm.counters[WAVEFRONTS + side] += access.wavefronts
     sm.counters[IDEAL + side] += access.ideal
     sm.counters[CONFLICTS + side] += access.conflicts
-
-
-@njit(cache=True, nogil=True)
-def release(warp, board, time, is_long):
-    """An internal result or operand read releases a scoreboard barrier at ``time``."""
-    if board != NO_BOARD:
-        warp.scoreboard[board] = max(warp.scoreboard[board], time)
-        if is_long or warp.pending[board] == 0:
-            warp.long_board[board] = is_long
-
-
-@njit(cache=True, nogil=True)
-def operands_read(mach, start, row):
-    """Cycle at which the load/store unit has read all registers of an instruction whose operands start at ``start``."""
-    return start + mach.read_release_base + row.operand_cycles
-
-
-@njit(cache=True, nogil=True)
-def hold_board(warp, board, is_long):
-    """A scoreboard barrier waits for an instruction whose end is not known yet."""
-    if board != NO_BOARD:
-        if is_long or warp.pending[board] == 0:
-            warp.long_board[board] = is_long
-        warp.pending[board] += 1
-
-
-@njit(cache=True, nogil=True)
-def settle_board(warp, board, time):
-    """What a queued instruction does to a scoreboard barrier is known now: it releases at ``time``."""
-    if board != NO_BOARD:
-        warp.pending[board] -= 1
-        warp.scoreboard[board] = max(warp.scoreboard[board], time)
 
 
 @njit(cache=True, nogil=True)
@@ -108,6 +100,7 @@ def post(sm, warp, request, base, access, s, w, row, op, time, token, number, sk
     request.sequence, request.op, request.age = sm.sequence, op, warp.age
     request.fill = ALL_SECTORS if row.flags & WHOLE_LINE else 0
     request.l1, request.skip = number, skip
+    request.bytes = request.lead = request.last = 0
     sm.sequence += 1
 
 
@@ -150,14 +143,17 @@ def global_access(sm, warp, mach, row, access, start):
 
 
 @njit(cache=True, nogil=True)
-def arrive(sm, slot, warp, mach, barrier, time):
-    """BAR.SYNC: warps arrive one by one at the SM's barrier unit; returns when all may go on, 0 before the last."""
+def arrive(sm, slot, warp, mach, operand, time):
+    """BAR: warps arrive one by one at the SM's barrier unit; returns when all may go on, 0 before the last."""
+    barrier, needed = operand & 15, operand >> 8 & 0xFF
     sm.barrier_unit = max(sm.barrier_unit, time) + mach.barrier_per_warp
     slot.arrived[barrier] += 1
-    warp.barrier_end = NEVER + barrier
+    slot.needed[barrier] = needed
+    if not operand & ARRIVE_ONLY:
+        warp.barrier_end = NEVER + barrier
     if warp.polls:
         slot.flag = warp.flag
-    if slot.arrived[barrier] < slot.warps:
+    if slot.arrived[barrier] < (needed if needed else slot.warps):
         return 0
     slot.arrived[barrier] = 0
     return sm.barrier_unit + mach.barrier_base
@@ -273,7 +269,9 @@ def accept(st, mach, ops, acc, bases, win, s, time):
     elif work != NOTHING:
         read_operands(part, mach, row, time)
         sm.address_path = time + row.address_cycles
-        if work == SHARED:
+        if work == SIGNALS:
+            use_mbarrier(st, mach, ops, acc, win.arrivals, s, w, row, part.queue_token[i], time)
+        elif work == SHARED:
             reach_shared(st, mach, acc, win, s, w, row, op, time)
         else:
             reach_memory(st, mach, acc, bases, win, s, w, row, op, part.queue_token[i], time)
@@ -290,20 +288,64 @@ def await_writes(sm, warp, acc, win, s, w, row, time):
     request.time = max(time, max(sm.tag_stage, sm.write_port))
     request.sm, request.slot, request.token = s, w, FENCE_TOKEN
     request.count, request.data_cycles, request.is_write, request.asynchronous, request.flag = 0, 0, 0, 0, -1
+    request.bytes = request.lead = request.last = 0
     request.sequence, request.op, request.age = sm.sequence, warp.op, warp.age
     request.l1, request.skip = 0, 0
-    warp.membar_end = NEVER
+    warp.membar_end, warp.fence_state = NEVER, MEMBAR_STATE
     sm.sequence += 1
     win.counts[0] += 1
 
 
 @njit(cache=True, nogil=True)
-def send(st, acc, s, w, row, time):
+def copy_in_bulk(st, mach, acc, bases, win, s, w, row, time):
+    """UTMALDG, UTMASTG, UBLKCP of the warps that the access names, and the end of a bulk group."""
+    sm, warp = st.sms[s], st.warps[s, w]
+    if row.operand == FLUSH:
+        flush_group(warp, row, time)
+        return
+    access = acc[row.access + warp.warp_row]
+    if access.bulk_bytes == 0:
+        return
+    stores = row.operand == BULK_STORE
+    start = start_store(sm, warp, mach, row, access, time) if stores else start_load(sm, warp, mach, row, access, time)
+    request = win.requests[win.counts[0]]
+    base, token = bases[warp.cta, access.tensor] + row.global_offset, 0 if stores else row.operand
+    post(sm, warp, request, base, access, s, w, row, warp.op, start, token, 0, 0)
+    request.is_write, request.asynchronous, request.bytes = stores, BULK, access.bulk_bytes
+    request.lead = start - time
+    win.counts[0] += 1
+
+
+@njit(cache=True, nogil=True)
+def asynchronous(st, mach, ops, acc, bases, win, s, w, row, time):
+    """What works on while the warp goes on: bulk copies, wgmma."""
+    if row.kind == BULK_COPY:
+        copy_in_bulk(st, mach, acc, bases, win, s, w, row, time)
+    elif row.kind == WGMMA:
+        issue_wgmma(st, mach, s, w, row, st.warps[s, w].op, time)
+    else:
+        await_wgmma(st, s, w, row)
+
+
+@njit(cache=True, nogil=True)
+def send_signal(st, mach, ops, win, s, w, row, time):
+    """SYNCS and ARRIVES on their way to an mbarrier; copies that it follows are those before it."""
+    warp = st.warps[s, w]
+    hold_board(warp, row.read_barrier, 0)
+    hold_board(warp, row.write_barrier, 1)
+    return np.int64(will_follow(warp, row, time))
+
+
+@njit(cache=True, nogil=True)
+def send(st, mach, ops, acc, win, s, w, row, time):
     """An instruction for the load/store unit goes into its queue."""
     sm, warp = st.sms[s], st.warps[s, w]
     work, token = NOTHING, np.int64(NO_BOARD)
     if row.flags & ACTIVE and row.kind == COMMIT:
         work = COMMITS
+    elif row.flags & ACTIVE and row.kind == MBARRIER:
+        if row.operand != PLAIN:
+            work, token = SIGNALS, send_signal(st, mach, ops, win, s, w, row, time)
     elif row.flags & ACTIVE:
         if row.kind == ASYNC_COPY or row.queue == 1:
             if row.access >= 0:
@@ -316,11 +358,13 @@ def send(st, acc, s, w, row, time):
 
 
 @njit(cache=True, nogil=True)
-def execute(st, mach, ops, acc, win, s, w, row, time):
+def execute(st, mach, ops, acc, bases, win, s, w, row, time):
     """Effects of issuing ``row`` at ``time``, all but EXIT."""
     sm, part, warp = st.sms[s], st.parts[s, w % 4], st.warps[s, w]
-    if row.kind == BARRIER:
-        end = arrive(sm, st.slots[s, warp.cta_slot], warp, mach, row.operand & 15, time)
+    if row.kind >= WGMMA and row.operand != PLAIN:
+        asynchronous(st, mach, ops, acc, bases, win, s, w, row, time)
+    elif row.kind == BARRIER:
+        end = arrive(sm, st.slots[s, warp.cta_slot], warp, mach, row.operand, time)
         if end:
             open_barrier(st.warps[s], st.parts[s], ops, w, row.operand & 15, end, st.slots[s, warp.cta_slot].flag)
     elif row.flags & FENCE:

@@ -13,6 +13,7 @@ import numpy as np
 import simpy
 
 from gpusim.engine.blocks import BlockScheduler
+from gpusim.engine.bulk import split_bulk
 from gpusim.engine.deadlock import describe_deadlock
 from gpusim.engine.flags import missing_flags
 from gpusim.engine.image import ProgramImage
@@ -85,7 +86,9 @@ class Host:
         yield environment.process(self._serve(environment, NEVER))  # stores that leave after the last CTA's end
 
     def _next_event(self) -> int:
-        candidates = [int(self.state.parts["next_issue"].min()), int(self.state.sms["next_accept"].min())]
+        sms = self.state.sms
+        candidates = [int(self.state.parts["next_issue"].min()), int(sms["next_accept"].min()),
+                      int(sms["wgmma_event"].min())]
         candidates += [int(waiting["time"].min()) for waiting in (self._pending, self._held) if len(waiting)]
         if self.blocks.next_event is not None:
             candidates.append(self.blocks.next_event)
@@ -121,8 +124,9 @@ class Host:
         running.result()
 
     def _upcoming(self, group: Group) -> int:
-        sms = slice(group.first, group.last)
-        return int(min(self.state.parts[sms]["next_issue"].min(), self.state.sms[sms]["next_accept"].min()))
+        here = slice(group.first, group.last)
+        sms = self.state.sms[here]
+        return int(min(self.state.parts[here]["next_issue"].min(), sms["next_accept"].min(), sms["wgmma_event"].min()))
 
     def _completions_before(self, end: int) -> tuple[np.ndarray, np.ndarray]:
         due = self._pending["time"] < end
@@ -135,7 +139,8 @@ class Host:
 
         A request that leaves its SM later, for the tag stage has a backlog, waits until the window that sees it go.
         """
-        requests = np.concatenate([self._held, *(g.window.requests[: g.window.counts[0]] for g in self.groups)])
+        sent = [g.window.requests[: g.window.counts[0]] for g in self.groups]
+        requests = np.concatenate([self._held, split_bulk(np.concatenate(sent), self.machine)])
         self._held, requests = requests[requests["time"] >= end], requests[requests["time"] < end]
         if len(requests):
             order = np.lexsort((requests["sequence"], requests["sm"], requests["time"]))

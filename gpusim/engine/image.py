@@ -10,6 +10,7 @@ import numpy as np
 from gpusim.arch import GpuSpec
 from gpusim.arch.instructions import Kind
 from gpusim.engine.flags import FlagState, flag_jumps, flag_ops, new_flags
+from gpusim.engine.operands import asynchronous_operands, check_units
 from gpusim.memory.async_copy import BYPASS_OPERATION
 from gpusim.program import NO_ACCESS, AccessTable, Program, RoleProgram
 
@@ -33,10 +34,12 @@ sub-partitions share. cached: a load that L1 keeps."""
 
 IMAGE_ACCESS = np.dtype([
     ("first", "<i4"), ("count", "<i4"), ("tensor", "<i4"), ("wavefronts", "<u2"), ("ideal", "<u2"),
-    ("conflicts", "<f4"), ("data_cycles", "<i4"), ("tag_cycles", "<i4"),
+    ("conflicts", "<f4"), ("data_cycles", "<i4"), ("tag_cycles", "<i4"), ("bulk_bytes", "<i4"),
 ], align=True)
 """One access of one warp; first and count name rows of the requests, data_cycles what its data take of the data
-stage when they come from memory, or of the SM's port when they go there; tag_cycles what it takes of the tag stage."""
+stage when they come from memory, or of the SM's port when they go there; tag_cycles what it takes of the tag stage.
+Of a bulk copy: bulk_bytes in shared memory, wavefronts and tag_cycles what it takes of the data stage and of the TMA
+unit. Of an mbarrier op: bulk_bytes is the number of lanes that take part."""
 
 ACTIVE, TAKEN, YIELD, VARIABLE, WHOLE_LINE, FENCE, FLAG, BLOCKS = 1, 2, 4, 8, 16, 32, 64, 128
 DEFERRED = "BAR.SYNC.DEFER_BLOCKING"  # the warp goes on up to the next instruction of FENCED
@@ -45,15 +48,17 @@ FENCED = (Kind.shared_load, Kind.shared_store, Kind.ldmatrix, Kind.stmatrix, Kin
           Kind.barrier, Kind.exit)
 """Measured by warp sampling: barrier stalls of a deferred BAR appear at the first LDSM after it."""
 WHOLE_LINE_HINT = "LTC128B"  # PTX: .L2::128B
-FENCE_MNEMONIC = "MEMBAR"
+FENCE_MNEMONIC, CTA_SCOPE = "MEMBAR", "CTA"  # within a CTA everything is in order anyway
 PAST_L1 = ("STRONG.GPU", "STRONG.SYS", "BYPASS")  # PTX: .cg, .relaxed.gpu, .volatile, cp.async.cg
+BULK_OPERATIONS, MBARRIER_OPERATION = ("TMALDG", "TMASTG"), "MBAR"
 ADDRESS_REGISTERS = {Kind.shared_load: 1, Kind.shared_store: 1, Kind.ldmatrix: 1, Kind.stmatrix: 1,
-                     Kind.shuffle: 1, Kind.async_copy: 3, Kind.global_load: 2, Kind.global_store: 2, Kind.atomic: 2}
+                     Kind.shuffle: 1, Kind.mbarrier: 1, Kind.async_copy: 3,
+                     Kind.global_load: 2, Kind.global_store: 2, Kind.atomic: 2}
 """A shared address is one register per lane, a global one two, cp.async sends both."""
 QUEUES = {0: (Kind.shared_load, Kind.shared_store, Kind.ldmatrix, Kind.stmatrix, Kind.shuffle, Kind.async_copy,
-              Kind.commit),
+              Kind.commit, Kind.mbarrier),
           1: (Kind.global_load, Kind.global_store, Kind.atomic)}
-STORE_PREFIX = "STG"  # operation of a store to global memory
+STORE_PREFIXES = ("STG", "TMASTG")  # operations of stores to global memory
 WHOLE_LINE_SECTORS = 15
 ROUNDING = 1e-6  # of sums
 REGISTER_BYTES = 128  # one 32-bit register of all lanes
@@ -78,17 +83,22 @@ class ProgramImage:
     warps_per_cta: int
     flags: FlagState
     flag_name: str  # of their tensor
+    mbarrier_arrivals: np.ndarray  # (M,) i8: that complete a phase
+    mbarrier_names: tuple[str, ...]
 
 
 def image_of(program: Program, spec: GpuSpec) -> ProgramImage:
     """Flatten a program for a GPU. Raises UserError for a mnemonic the GPU does not have."""
     table = spec.instruction_table.arrays([static.mnemonic for static in program.statics])
-    hints = np.array([WHOLE_LINE * (WHOLE_LINE_HINT in static.mnemonic) + FENCE * static.mnemonic.startswith(
-        FENCE_MNEMONIC) for static in program.statics], np.int64)
+    check_units(program, table, spec)
+    hints = np.array([WHOLE_LINE * (WHOLE_LINE_HINT in static.mnemonic) + FENCE * _is_fence(static.mnemonic)
+                      for static in program.statics], np.int64)
     deferred = np.array([static.mnemonic == DEFERRED for static in program.statics])
     roles = [role for cta in program.classes for role in cta.roles]
     accesses, requests, access_first = _accesses(roles, spec)
     ops = [_ops(role, table, hints, deferred, first, spec) for role, first in zip(roles, access_first, strict=True)]
+    for role, part in zip(roles, ops, strict=True):
+        asynchronous_operands(part, role, program, spec)
     flags = _flags(program, roles, ops)
     _mark_cached(program, table, ops)
     ends = np.cumsum([len(part) for part in ops]).astype(np.int64)
@@ -107,7 +117,13 @@ def image_of(program: Program, spec: GpuSpec) -> ProgramImage:
         warps_per_cta=program.warps_per_cta,
         flags=flags,
         flag_name=program.flags.name,
+        mbarrier_arrivals=np.array([barrier.arrivals for barrier in program.mbarriers], np.int64),
+        mbarrier_names=tuple(barrier.name for barrier in program.mbarriers),
     )
+
+
+def _is_fence(mnemonic: str) -> bool:
+    return mnemonic.startswith(FENCE_MNEMONIC) and CTA_SCOPE not in mnemonic.split(".")
 
 
 def _ops(
@@ -185,6 +201,7 @@ def _accesses(roles: list[RoleProgram], spec: GpuSpec) -> tuple[np.ndarray, np.n
         part["data_cycles"] = -(-data_bytes // spec.shared.bytes_per_wavefront)
         _write_cycles(table, part, spec)
         part["tag_cycles"] = _tag_cycles(table, spec)
+        _bulk_costs(table, part, spec)
         first.append(total)
         rows.append(part.reshape(-1))
         requests.append(table.requests)
@@ -211,9 +228,23 @@ def _write_cycles(table: AccessTable, accesses: np.ndarray, spec: GpuSpec) -> No
     sectors = np.bitwise_count(table.requests["sector_mask"]) * spec.l2.sector_bytes
     lines = np.maximum(sectors / spec.noc.sm_write_bytes_per_cycle, spec.noc.write_request_cycles)
     passed = np.append(0.0, np.cumsum(lines))
-    stores = np.array([operation.startswith(STORE_PREFIX) for operation in table.operation], bool)
+    stores = np.array([operation.startswith(STORE_PREFIXES) for operation in table.operation], bool)
     first, last = table.request_first[stores], table.request_first[stores] + table.request_count[stores]
     accesses["data_cycles"][stores] = np.ceil(passed[last] - passed[first])
+
+
+def _bulk_costs(table: AccessTable, accesses: np.ndarray, spec: GpuSpec) -> None:
+    """Bulk copies move a line a turn, and at least as many as their bytes fill. mbarrier ops: who takes part."""
+    accesses["bulk_bytes"] = table.bulk_bytes
+    for row, operation in enumerate(table.operation):
+        if operation in BULK_OPERATIONS and spec.tma is not None:
+            turns = np.maximum(table.request_count[row], -(-table.bulk_bytes[row] // spec.shared.bytes_per_wavefront))
+            accesses["wavefronts"][row] = turns
+            accesses["tag_cycles"][row] = np.ceil(table.request_count[row] * spec.tma.line_interval_cycles)
+            if operation not in STORE_PREFIXES:
+                accesses["data_cycles"][row] = turns
+        elif operation == MBARRIER_OPERATION:
+            accesses["bulk_bytes"][row] = np.bitwise_count(table.lane_mask[row])
 
 
 def _warp_roles(program: Program) -> np.ndarray:

@@ -4,7 +4,7 @@ Leaves out what the numbers mean for a result (gpusim.engine.core, gpusim.engine
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -54,6 +54,15 @@ class Machine(NamedTuple):
     dram_write_cycles_per_byte: float
     coalescer: int
     l1_after_data: int
+    mbarrier_arrive: int
+    mbarrier_wait: int
+    mbarrier_wake: int
+    tma_start: int
+    tma_line_interval: float
+    tma_box_interval: int
+    tma_arrive: int
+    tma_request_lines: int
+    wgmma_start: int
 
 
 def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
@@ -98,6 +107,7 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         coalescer=int(spec.noc.request_coalescer),
         l1_after_data=spec.l1.hit_latency_cycles - _address_cycles(spec)
         - spec.shared.latency_cycles_per_wavefront,
+        **_asynchronous_units(spec),
     )
 
 
@@ -114,6 +124,22 @@ def _slices_of_a_write(spec: GpuSpec) -> float:
 def _address_cycles(spec: GpuSpec) -> int:
     """Cycles that the addresses of a load take to the load/store unit: two registers of all lanes."""
     return math.ceil(2 * 4 * spec.sm.threads_per_warp / spec.mio.operand_bytes_per_cycle)
+
+
+def _asynchronous_units(spec: GpuSpec) -> dict[str, Any]:
+    """Zeros for a unit that the GPU lacks: programs that need it are refused (gpusim.engine.operands)."""
+    mbarrier, tma, wgmma = spec.mbarrier, spec.tma, spec.wgmma
+    return {
+        "mbarrier_arrive": mbarrier.arrive_cycles if mbarrier else 0,
+        "mbarrier_wait": mbarrier.wait_cycles if mbarrier else 0,
+        "mbarrier_wake": mbarrier.wake_cycles if mbarrier else 0,
+        "tma_start": tma.start_cycles if tma else 0,
+        "tma_line_interval": tma.line_interval_cycles if tma else 0.0,
+        "tma_box_interval": tma.box_interval_cycles if tma else 0,
+        "tma_arrive": tma.arrive_cycles if tma else 0,
+        "tma_request_lines": tma.request_lines if tma else 1,
+        "wgmma_start": wgmma.start_cycles if wgmma else 0,
+    }
 
 
 def machine_record(machine: Machine) -> np.ndarray:

@@ -358,6 +358,7 @@ def serve(memory, machine, requests, order, lines, flag_state, done):
             row["asynchronous"], row["op"], row["issued"] = request.asynchronous, request.op, request.time
             row["age"], row["flag"] = request.age, flag
             row["data_cycles"], row["l1"] = request.data_cycles, request.l1
+            row["bytes"], row["lead"], row["last"] = request.bytes, request.lead, request.last
             count += 1
     return count
 

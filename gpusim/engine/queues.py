@@ -7,11 +7,11 @@ from numba import njit
 
 from gpusim.engine.state import NEVER, QUEUE_ENTRIES
 
-__all__ = ["COMMITS", "NOTHING", "SHARED", "TAGGED", "choose_next", "enqueue", "pass_buffer", "take_head"]
+__all__ = ["COMMITS", "NOTHING", "SHARED", "SIGNALS", "TAGGED", "choose_next", "enqueue", "pass_buffer", "take_head"]
 
-NOTHING, SHARED, TAGGED, COMMITS = 0, 1, 2, 3
+NOTHING, SHARED, TAGGED, COMMITS, SIGNALS = 0, 1, 2, 3, 4
 """What an instruction needs of the load/store unit: nothing (predicated off, commit), an entry for its wavefronts, an
-entry of the queue for the tag stage."""
+entry of the queue for the tag stage, that all copies before it have been looked up, a turn at an mbarrier."""
 PARTS = 4
 
 

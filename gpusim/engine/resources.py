@@ -9,8 +9,8 @@ from gpusim.arch.instructions import Pipe
 from gpusim.engine.image import ACTIVE
 from gpusim.engine.state import HOLDS, NEVER
 
-__all__ = ["dispatch_time", "free_time", "occupy_lsu", "occupy_tags", "pass_data_stage", "pass_tag_stage",
-           "read_operands"]
+__all__ = ["dispatch_time", "free_time", "occupy_lsu", "occupy_tags", "operands_read", "pass_data_stage",
+           "pass_tag_stage", "read_operands"]
 
 LSU, NO_PIPE, UNIFORM = int(Pipe.lsu), int(Pipe.none), int(Pipe.uniform)
 
@@ -62,6 +62,12 @@ def dispatch_time(part, row, time):
         time = max(time, part.hold_end[i % HOLDS])
         i += 1
     return time
+
+
+@njit(cache=True, nogil=True)
+def operands_read(mach, start, row):
+    """Cycle at which the load/store unit has read all registers of an instruction whose operands start at ``start``."""
+    return start + mach.read_release_base + row.operand_cycles
 
 
 @njit(cache=True, nogil=True)

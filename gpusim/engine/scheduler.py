@@ -8,15 +8,18 @@ from numba import njit
 
 from gpusim.arch.instructions import Kind
 from gpusim.engine.attribution import add_span, attribute_issue, record, record_spans
+from gpusim.engine.bulk import land
 from gpusim.engine.execute import NO_BOARD, accept, execute, open_barrier, send
 from gpusim.engine.image import ACTIVE, FLAG, TAKEN, YIELD
 from gpusim.engine.l1 import REQUESTS
 from gpusim.engine.machine import POLICIES
+from gpusim.engine.mbarriers import deliver_copies
 from gpusim.engine.resources import dispatch_time, free_time, pass_data_stage
 from gpusim.engine.result import EVENT_KINDS, WARP_STATES
 from gpusim.engine.scoreboards import copy_arrived, ready_time
-from gpusim.engine.state import COUNTERS, FENCE_TOKEN, NAMED_BARRIERS, NEVER
+from gpusim.engine.state import BULK, COUNTERS, FENCE_TOKEN, NAMED_BARRIERS, NEVER
 from gpusim.engine.views import borrow, borrow_state, borrow_window
+from gpusim.engine.warpgroup import start_wgmma
 
 __all__ = ["advance_group"]
 
@@ -110,7 +113,7 @@ def retire(sm, slot, line, warp, time):
 def release_barriers(sm, slot, warps, parts, ops, mach, w, time):
     """A warp that leaves is not waited for: barriers at which all others stand open."""
     for barrier in range(NAMED_BARRIERS):
-        if slot.arrived[barrier] > 0 and slot.arrived[barrier] >= slot.warps:
+        if slot.arrived[barrier] > 0 and slot.arrived[barrier] >= slot.warps and slot.needed[barrier] == 0:
             slot.arrived[barrier] = 0
             open_barrier(warps, parts, ops, w, barrier, max(sm.barrier_unit, time) + mach.barrier_base, slot.flag)
 
@@ -124,7 +127,7 @@ def next_row(warp, row):
 
 
 @njit(cache=True, nogil=True)
-def issue(st, mach, ops, acc, win, s, p, time):
+def issue(st, mach, ops, acc, bases, win, s, p, time):
     """Issue one instruction of sub-partition ``p`` at ``time``."""
     sm, part, warps = st.sms[s], st.parts[s, p], st.warps[s]
     w = select(part, mach, warps, ops, time)
@@ -139,9 +142,9 @@ def issue(st, mach, ops, acc, win, s, p, time):
         if dispatched > time:
             hold_others(part, warps, w, time, dispatched)
         if row.queue >= 0:
-            send(st, acc, s, w, row, dispatched)
+            send(st, mach, ops, acc, win, s, w, row, dispatched)
         elif row.flags & ACTIVE:
-            execute(st, mach, ops, acc, win, s, w, row, dispatched)
+            execute(st, mach, ops, acc, bases, win, s, w, row, dispatched)
         warp.last_issue, part.issue_free, part.last_slot = time, dispatched + 1, w
         warp.stall_end = dispatched + max(row.stall, 1)
         warp.not_selected, warp.dispatch = 0, 0
@@ -192,7 +195,7 @@ def complete(sm, part, mach, warp, ops, done):
     """
     passed = pass_data_stage(sm, done.time, done.data_cycles) if done.data_cycles else done.time
     sm.counters[STAGE_CYCLES] += done.data_cycles
-    if not warp.live or done.age != warp.age:
+    if done.age != warp.age or not (warp.live or warp.async_arrivals):
         return np.int64(0)
     if done.asynchronous:
         copy_arrived(warp, done.token, passed)
@@ -226,7 +229,20 @@ def fill_l1(st, mach, ops, s, done, passed):
 @njit(cache=True, nogil=True)
 def record_copy(win, sm, w, warp, ops, done, passed):
     """Keep a copy in flight as an event; it belongs to the op that started it."""
-    record(win, sm, w, warp, COPY_EVENT, 0, ops[done.op].pc, done.op, done.issued, passed)
+    if done.asynchronous != BULK or done.last:
+        record(win, sm, w, warp, COPY_EVENT, 0, ops[done.op].pc, done.op, done.issued - done.lead, passed)
+
+
+@njit(cache=True, nogil=True)
+def accept_answer(st, mach, ops, win, s, done):
+    """An answer of the memory: of a warp's access, or part of a bulk copy."""
+    if done.asynchronous == BULK:
+        return land(st, mach, ops, win.arrivals, s, done)
+    warp = st.warps[s, done.slot]
+    passed = complete(st.sms[s], st.parts[s, done.slot % 4], mach, warp, ops, done)
+    if warp.async_arrivals and passed:
+        deliver_copies(st, mach, ops, win.arrivals, s, warp)
+    return passed
 
 
 @njit(cache=True, nogil=True)
@@ -236,9 +252,13 @@ def advance_sm(st, mach, ops, acc, bases, win, s, done, first, last, end):
     while True:
         time = min(min(parts[0].next_issue, parts[1].next_issue), min(parts[2].next_issue, parts[3].next_issue))
         upcoming = min(time, sm.next_accept)
+        event = sm.wgmma_event
+        if event <= upcoming and event < end and (first == last or event <= done[first].time):
+            start_wgmma(st, ops, win, s, event)
+            continue
         if first < last and done[first].time <= upcoming:
             w = done[first].slot
-            passed = complete(sm, parts[w % 4], mach, st.warps[s, w], ops, done[first])
+            passed = accept_answer(st, mach, ops, win, s, done[first])
             if passed and sm.record_end:
                 record_copy(win, sm, w, st.warps[s, w], ops, done[first], passed)
             if done[first].l1:
@@ -252,7 +272,7 @@ def advance_sm(st, mach, ops, acc, bases, win, s, done, first, last, end):
             continue
         for p in range(4):
             if parts[p].next_issue == time:
-                issue(st, mach, ops, acc, win, s, p, time)
+                issue(st, mach, ops, acc, bases, win, s, p, time)
 
 
 @njit(cache=True, nogil=True)

@@ -9,10 +9,37 @@ from gpusim.arch.instructions import Kind
 from gpusim.engine.image import BLOCKS, FENCE
 from gpusim.engine.state import BOARDS, GROUPS, NEVER
 
-__all__ = ["barrier_release", "boards_release", "close_group", "copy_arrived", "groups_release", "ready_time",
-           "retire_groups"]
+__all__ = ["barrier_release", "boards_release", "close_group", "copy_arrived", "groups_release",
+           "hold_board", "ready_time", "release", "retire_groups", "settle_board"]
 
 DEPBAR, EXIT = int(Kind.depbar), int(Kind.exit)
+NO_BOARD = 7
+
+
+@njit(cache=True, nogil=True)
+def release(warp, board, time, is_long):
+    """An internal result or operand read releases a scoreboard barrier at ``time``."""
+    if board != NO_BOARD:
+        warp.scoreboard[board] = max(warp.scoreboard[board], time)
+        if is_long or warp.pending[board] == 0:
+            warp.long_board[board] = is_long
+
+
+@njit(cache=True, nogil=True)
+def hold_board(warp, board, is_long):
+    """A scoreboard barrier waits for an instruction whose end is not known yet."""
+    if board != NO_BOARD:
+        if is_long or warp.pending[board] == 0:
+            warp.long_board[board] = is_long
+        warp.pending[board] += 1
+
+
+@njit(cache=True, nogil=True)
+def settle_board(warp, board, time):
+    """What a queued instruction does to a scoreboard barrier is known now: it releases at ``time``."""
+    if board != NO_BOARD:
+        warp.pending[board] -= 1
+        warp.scoreboard[board] = max(warp.scoreboard[board], time)
 
 
 @njit(cache=True, nogil=True)

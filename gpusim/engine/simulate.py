@@ -11,6 +11,7 @@ from functools import partial
 import numpy as np
 
 from gpusim.arch import GpuSpec, occupancy
+from gpusim.arch.instructions import Kind
 from gpusim.engine.blocks import BlockScheduler, fill_order
 from gpusim.engine.host import Group, Host, request_capacity
 from gpusim.engine.image import ProgramImage, image_of
@@ -28,6 +29,7 @@ __all__ = ["RecordWindow", "simulate"]
 
 FIDELITIES = ("full", "sampled")
 EVENT_CAPACITY = 2_000_000
+WARPS_PER_WARPGROUP = 4
 GROUP_SMS = 16
 """SMs that one compiled call advances; changes no result."""
 
@@ -89,8 +91,9 @@ def simulate(
     began = time.perf_counter()
     machine, image = machine_of(spec, policy=policy), image_of(program, spec)
     capacity = l1_bytes(spec, program.launch, blocks_per_sm) if image.ops["cached"].any() else None
+    warpgroups = -(-image.warps_per_cta // WARPS_PER_WARPGROUP) if (image.ops["kind"] == Kind.wgmma).any() else 0
     state = new_state(machine.num_sms, machine.max_warps, blocks_per_sm,
-                      new_l1(machine.num_sms, image.requests, capacity))
+                      new_l1(machine.num_sms, image.requests, capacity), len(image.mbarrier_arrivals), warpgroups)
     if record is not None:
         state.sms[record.sm]["record_start"], state.sms[record.sm]["record_end"] = record.start_cycle, record.end_cycle
     memory = _memory(program, spec, l2) if memory is None else memory
@@ -161,7 +164,8 @@ def _groups(
         last = min(first + GROUP_SMS, spec.sm.count)
         events = EVENT_CAPACITY if record is not None and first <= record.sm < last else 0
         groups.append(Group(first, last, new_window(
-            image.num_statics, request_capacity(last - first, window), (last - first) * blocks_per_sm, events)))
+            image.num_statics, request_capacity(last - first, window), (last - first) * blocks_per_sm, events,
+            image.mbarrier_arrivals)))
     return groups
 
 

@@ -11,9 +11,9 @@ from gpusim.arch.instructions import Pipe
 from gpusim.engine.l1 import L1State
 from gpusim.engine.result import EVENT, WARP_STATES
 
-__all__ = ["BOARDS", "COMPLETION", "COUNTERS", "CTA_SLOT", "FENCE_TOKEN", "GROUPS", "HOLDS", "NEVER", "PART_WARPS",
-           "QUEUE_ENTRIES", "REQUEST_RECORD", "SM", "STATIC", "SUB_PARTITION", "WARP", "SmState", "Window", "new_state",
-           "new_window"]
+__all__ = ["BOARDS", "BULK", "COMPLETION", "COUNTERS", "CTA_SLOT", "FENCE_TOKEN", "GROUPS", "HOLDS", "MBARRIER",
+           "NEVER", "PART_WARPS", "QUEUE_ENTRIES", "REQUEST_RECORD", "SM", "STATIC", "SUB_PARTITION", "WARP",
+           "WARPGROUP", "WGMMAS", "SmState", "Window", "new_state", "new_window"]
 
 NEVER = np.iinfo(np.int64).max // 4
 BOARDS = 6  # scoreboard barriers of a warp, as the SASS encoding has them
@@ -24,6 +24,8 @@ QUEUE_ENTRIES = 32
 HOLDS = 32
 """Reads of operands under way or to come in a sub-partition."""
 NAMED_BARRIERS = 16
+WGMMAS = 256
+"""wgmma that a warp may have issued and that the tensor pipe has not started."""
 PART_WARPS = 16
 """Most warps of a sub-partition."""
 SPANS = 8
@@ -35,6 +37,7 @@ COUNTERS = (
     "bank_conflicts_load", "bank_conflicts_store", "bank_conflicts_ldgsts",
     "hmma_instructions", "ldsm_instructions", "ldgsts_instructions", "data_stage_cycles",
     "l1_sectors", "l1_sector_hits",
+    "bulk_bytes_asked", "bulk_bytes_loaded", "bulk_bytes_stored", "wgmma_pipe_cycles",
 )
 
 WARP = np.dtype([
@@ -54,7 +57,8 @@ WARP = np.dtype([
     ("tag_end", "<i8"),  # its last copy has passed the tag stage
     ("sent", "<i8"),  # the LSU has taken its last memory instruction
     ("queued", "<i8"),  # memory instructions that the LSU has not taken yet
-    ("membar_end", "<i8"),  # end of a MEMBAR, NEVER while it waits for the memory
+    ("membar_end", "<i8"),  # end of a MEMBAR or a wait for wgmma groups, NEVER (+ 1 + group) while it is not known
+    ("fence_state", "<i8"),  # which of the two, as a warp state
     ("flag", "<i8"),  # 1 + FLAG_OP that the CTA's last poll found missing, 0: it was there
     ("polls", "<i8"),  # 1: this warp polls for its CTA
     ("cta", "<i8"),  # launch-order number
@@ -69,6 +73,9 @@ WARP = np.dtype([
     ("long_board", "<i8", (BOARDS,)),  # 1 when the barrier belongs to global memory
     ("group_missing", "<i8", (GROUPS,)),
     ("group_time", "<i8", (GROUPS,)),  # when the last byte of the group was written
+    ("group_arrives", "<i8", (GROUPS,)),  # 1 + mbarrier that hears of it, 0: none
+    ("async_arrivals", "<i8"),  # how many of them are due
+    ("wgmma_issued", "<i8"), ("wgmma_groups", "<i8"),  # instructions, groups closed
 ], align=True)
 SUB_PARTITION = np.dtype([
     ("next_issue", "<i8"),
@@ -87,11 +94,27 @@ SUB_PARTITION = np.dtype([
 ], align=True)
 CTA_SLOT = np.dtype([
     ("cta", "<i8"), ("warps", "<i8"), ("end", "<i8"), ("flag", "<i8"), ("arrived", "<i8", (NAMED_BARRIERS,)),
+    ("needed", "<i8", (NAMED_BARRIERS,)),  # warps, 0: all that are there
+], align=True)
+MBARRIER = np.dtype([
+    ("phase", "<i8"),  # phases completed
+    ("pending", "<i8"), ("bytes", "<i8"),  # arrivals and bytes that the phase still waits for
+    ("time", "<i8"), ("completed", "<i8"),  # the last of them so far; when the phase before completed
+], align=True)
+WARPGROUP = np.dtype([
+    ("issued", "<i8"), ("started", "<i8"),  # instructions: by all warps, by the tensor pipe
+    ("arrived", "<i8", (WGMMAS,)),  # warps that have issued an instruction, a ring
+    ("row", "<i8", (WGMMAS,)), ("ready", "<i8", (WGMMAS,)),  # of the program's image; when it could start
+    ("groups", "<i8"), ("group_end", "<i8", (GROUPS,)),  # groups closed by all warps, and when they are complete
+    ("end", "<i8"),  # when results of all that started are there
 ], align=True)
 SM = np.dtype([
     ("data_stage", "<i8"),  # busy until
     ("next_accept", "<i8"), ("next_part", "<i8"),  # when the LSU takes the next instruction, and from where
     ("last_part", "<i8"),  # whose turn it was
+    ("tma_free", "<i8"),
+    ("wgmma_event", "<i8"),  # when the tensor pipe can start the next wgmma, NEVER: none waits
+    ("wgmma_slot", "<i8"), ("wgmma_number", "<i8"),  # the warpgroup of the last one
     ("tag_stage", "<i8"), ("write_port", "<i8"), ("barrier_unit", "<i8"), ("sequence", "<i8"), ("warp_cycles", "<i8"),
     ("address_path", "<i8"), ("front", "<i8"),
     ("buffer_head", "<i8"), ("buffer", "<i8", (QUEUE_ENTRIES,)),  # when its entries come free, a ring
@@ -107,28 +130,34 @@ REQUEST_RECORD = np.dtype([
     ("time", "<i8"), ("base", "<i8"), ("op", "<i8"), ("age", "<i8"), ("sm", "<i4"), ("sequence", "<i4"),
     ("first", "<i4"), ("count", "<i4"), ("data_cycles", "<i4"), ("slot", "<i2"), ("token", "<i2"), ("is_write", "<i4"),
     ("asynchronous", "<i4"), ("fill", "<i8"),
-    ("cta", "<i4"), ("flag", "<i4"), ("l1", "<i4"), ("skip", "<i8"),
+    ("cta", "<i4"), ("flag", "<i4"), ("l1", "<i4"), ("skip", "<i8"), ("bytes", "<i4"), ("lead", "<i4"), ("last", "<i4"),
 ], align=True)
 """One global access of one warp on its way to L2. token: cp.async group or scoreboard barrier;
 age: which warp asked, for a slot may have another one when the answer comes; fill: sectors that a miss brings along;
 flag: row of FLAG_OP or -1; l1: its number in the SM's L1, 0 if that keeps nothing of it; skip: lines that need not be
-asked for, a bit each. A request with the token FENCE asks when the SM's writes have been performed."""
+asked for, a bit each; asynchronous: 1 cp.async, BULK: (part of) a bulk copy, with its bytes, how long after the issue
+it leaves, whether it is the last part, and the mbarrier as token. A request with the token FENCE asks when the SM's
+writes have been performed."""
+BULK = 2
 FENCE_TOKEN = 64  # no scoreboard barrier, no group
 COMPLETION = np.dtype([
     ("time", "<i8"), ("op", "<i8"), ("issued", "<i8"), ("age", "<i8"), ("sm", "<i4"), ("data_cycles", "<i4"),
-    ("slot", "<i2"), ("token", "<i2"), ("asynchronous", "<i4"), ("flag", "<i4"), ("l1", "<i4"),
+    ("slot", "<i2"), ("token", "<i2"), ("asynchronous", "<i4"), ("flag", "<i4"), ("l1", "<i4"), ("bytes", "<i4"),
+    ("lead", "<i4"), ("last", "<i4"),
 ], align=True)
 """All data of one access have arrived at the SM. flag: of a poll, what WARP.flag becomes; -1: no poll."""
 
 
 class SmState(NamedTuple):
-    """S SMs, W warp slots each (slot % 4 is the sub-partition), C CTA slots."""
+    """S SMs, W warp slots each (slot % 4 is the sub-partition), C CTA slots, M mbarriers and G warpgroups of a CTA."""
 
     warps: np.ndarray  # (S, W) WARP
     parts: np.ndarray  # (S, 4) SUB_PARTITION
     slots: np.ndarray  # (S, C) CTA_SLOT
     sms: np.ndarray  # (S,) SM
     l1: L1State
+    mbarriers: np.ndarray  # (S, C, M) MBARRIER
+    warpgroups: np.ndarray  # (S, C, G) WARPGROUP
 
 
 class Window(NamedTuple):
@@ -139,22 +168,27 @@ class Window(NamedTuple):
     events: np.ndarray  # (V,) EVENT
     counts: np.ndarray  # (3,) i8: requests, ended, events used
     statics: np.ndarray  # (P,) STATIC
+    arrivals: np.ndarray  # (M,) i8, only read: arrivals that complete a phase of each mbarrier
 
 
-def new_state(sms: int, warps: int, cta_slots: int, l1: L1State) -> SmState:
+def new_state(
+    sms: int, warps: int, cta_slots: int, l1: L1State, mbarriers: int = 0, warpgroups: int = 0
+) -> SmState:
     """Empty SMs at cycle 0."""
     state = SmState(np.zeros((sms, warps), WARP), np.zeros((sms, 4), SUB_PARTITION),
-                    np.zeros((sms, cta_slots), CTA_SLOT), np.zeros(sms, SM), l1)
+                    np.zeros((sms, cta_slots), CTA_SLOT), np.zeros(sms, SM), l1,
+                    np.zeros((sms, cta_slots, mbarriers), MBARRIER), np.zeros((sms, cta_slots, warpgroups), WARPGROUP))
     state.warps["ready"] = NEVER
     state.parts["next_issue"] = NEVER
     state.parts["last_slot"] = -1
     state.slots["cta"] = -1
-    state.sms["next_accept"] = NEVER
+    state.sms["next_accept"] = state.sms["wgmma_event"] = NEVER
     return state
 
 
-def new_window(statics: int, requests: int, ended: int, events: int) -> Window:
+def new_window(statics: int, requests: int, ended: int, events: int, arrivals: np.ndarray) -> Window:
     return Window(
         requests=np.zeros(requests, REQUEST_RECORD), ended=np.zeros((ended, 3), np.int64),
         events=np.zeros(events, EVENT), counts=np.zeros(3, np.int64), statics=np.zeros(statics, STATIC),
+        arrivals=arrivals,
     )

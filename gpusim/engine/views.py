@@ -37,9 +37,11 @@ def borrow_l1(l1):
 
 @njit(cache=True, nogil=True)
 def borrow_state(st):
-    return SmState(borrow(st.warps), borrow(st.parts), borrow(st.slots), borrow(st.sms), borrow_l1(st.l1))
+    return SmState(borrow(st.warps), borrow(st.parts), borrow(st.slots), borrow(st.sms), borrow_l1(st.l1),
+                   borrow(st.mbarriers), borrow(st.warpgroups))
 
 
 @njit(cache=True, nogil=True)
 def borrow_window(win):
-    return Window(borrow(win.requests), borrow(win.ended), borrow(win.events), borrow(win.counts), borrow(win.statics))
+    return Window(borrow(win.requests), borrow(win.ended), borrow(win.events), borrow(win.counts), borrow(win.statics),
+                  borrow(win.arrivals))

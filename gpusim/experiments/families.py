@@ -95,6 +95,18 @@ def _batched(row: Row) -> dict[str, object]:
     return {name: value for name, value in _staged(_tensor_op)(row).items() if name != "raster_log"}
 
 
+def _sm90(kernel_schedule: str) -> Callable[[Row], dict[str, object]]:
+    """Warpgroups and stages of an sm90 collective; one wgmma covers the tile along n."""
+    def parameters(row: Row) -> dict[str, object]:
+        for column, needed in (("inst_n", row["tile_n"]), ("b_dtype", row["a_dtype"])):
+            if str(row[column]) != str(needed):
+                raise Unbuilt(f"gemm_sm90 has {column} {needed} here only", got=row[column])
+        shape = _threadblock(row)
+        return {"tile": shape["tile"], "layouts": shape["layouts"], "num_stages": int(row["stages"]),
+                "input_type": str(row["a_dtype"]), "kernel_schedule": kernel_schedule}
+    return parameters
+
+
 def _slices(row: Row) -> int:
     return max(1, int(row["split_k"]))
 
@@ -159,6 +171,7 @@ _BYTES = {**_CUTLASS, "inst_m": 1, "inst_n": 1, "inst_k": 4, "stages": 2, **dict
 _COMPLEX = {**_CUTLASS, **dict.fromkeys(("a_dtype", "b_dtype", "acc_dtype", "out_dtype"), "cf32"), "inst_m": (1, 16)}
 _WMMA = {**_CUTLASS, "inst_m": 16, "inst_n": 16, "inst_k": 16, "stages": 2}
 _MMA_SP = {**_CUTLASS, "a_dtype": ("f16", "bf16"), "inst_m": 16, "inst_n": 8, "inst_k": 32}
+_SM90 = {**_CUTLASS, "acc_dtype": "f32", "out_dtype": "f16", "inst_m": 64, "inst_k": 16}
 _SPLIT = {name: needed for name, needed in _CUTLASS.items() if name != "split_k"}
 _SPLIT_FAMILIES = {
     "splitkserial": ("gemm_splitk_serial", _split_k), "splitkparallel": ("gemm_splitk_parallel", _split_k_parallel),
@@ -193,6 +206,8 @@ _CUTLASS_FAMILIES: dict[str, _Family] = {
        for name, which in (("gather", "a"), ("scatter", "d"), ("gatherscatter", "ad"))},
     "interleaved": _Family("gemm_interleaved", {**_CUTLASS, "acc_dtype": "s32"}, _interleaved),
     "sparse": _Family("gemm_sparse", _MMA_SP, _sparse),
+    "sm90ws": _Family("gemm_sm90", {**_SM90, "raster_log": -1}, _sm90("warp_specialized")),
+    "sm90coop": _Family("gemm_sm90", {**_SM90, "raster_log": 0}, _sm90("cooperative")),
     "wmma": _Family("wmma_gemm", _WMMA, _wmma),
     "simtpipelined": _Family("sgemm_pipelined", {**_FFMA, "stages": 2}, _simt),
     "simtmultistage": _Family("sgemm_multistage", _FFMA, _staged(_simt)),

@@ -1,8 +1,9 @@
 """Models the one intermediate representation, the op table, and the launch around it.
 Leaves out the front ends that make it and the engine that times it."""
 
-from gpusim.program.access import REQUEST, AccessTable
+from gpusim.program.access import REQUEST, AccessTable, BulkBox, MatrixOperand
 from gpusim.program.flags import FlagAction, FlagTable, FlagUse, flag_action
+from gpusim.program.mbarriers import MBarrier, MBarrierAction, MBarrierUse, pack_mbarrier, unpack_mbarrier
 from gpusim.program.ops import (
     MAX_SOURCES,
     NO_ACCESS,
@@ -17,6 +18,7 @@ from gpusim.program.sequence import join_programs, launches_of
 
 __all__ = [
     "MAX_SOURCES", "NO_ACCESS", "NO_BARRIER", "OP", "PREDICATE_BASE", "REQUEST", "UNIFORM_BASE",
-    "AccessTable", "CtaClass", "FlagAction", "FlagTable", "FlagUse", "Launch", "Program", "RoleProgram", "Static",
-    "TensorInfo", "empty_ops", "flag_action", "join_programs", "launches_of",
+    "AccessTable", "BulkBox", "CtaClass", "FlagAction", "FlagTable", "FlagUse", "Launch", "MBarrier", "MBarrierAction",
+    "MBarrierUse", "MatrixOperand", "Program", "RoleProgram", "Static", "TensorInfo", "empty_ops", "flag_action", "join_programs",
+    "launches_of", "pack_mbarrier", "unpack_mbarrier",
 ]

@@ -4,21 +4,32 @@ Leaves out where the addresses come from (gpusim.dsl, gpusim.sass)."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
 
 from gpusim.memory.async_copy import BYPASS_OPERATION, async_cost, bypass_pieces
+from gpusim.memory.bulk import bulk_lines
 from gpusim.memory.operations import ASYNC_OPERATIONS
 from gpusim.memory.sectors import warp_lines
 from gpusim.memory.shared import SharedCost, shared_cost
-from gpusim.program.access import REQUEST, AccessTable
+from gpusim.program.access import REQUEST, AccessTable, BulkBox, MatrixOperand
 
-__all__ = ["Access", "build_access_table"]
+__all__ = ["Access", "BulkRows", "build_access_table"]
 
 LANES = 32
 Key = TypeVar("Key", str, tuple[int, bool])
+
+
+@dataclass(frozen=True)
+class BulkRows:
+    """What a bulk copy moves, per warp of W: the R rows of its box in the order in which it asks for them."""
+
+    offset: np.ndarray  # (W, R) byte offset of each row from the CTA's base pointer of the tensor
+    inside_bytes: np.ndarray  # (W, R) bytes of the row inside the tensor, 0: none
+    bytes: np.ndarray  # (W,) bytes moved to or from shared memory; 0: the warp does not copy
+    boxes: tuple[BulkBox, ...] = ()  # their `row` is filled in by build_access_table
 
 
 @dataclass(frozen=True)
@@ -33,6 +44,8 @@ class Access:
     tensor: int  # row of Program.tensors, -1: no global side
     lane_mask: np.ndarray  # (W,) u4
     zfill_mask: np.ndarray  # (W,) u4: cp.async lanes that write zeros and read nothing
+    bulk: BulkRows | None = None  # of a bulk copy, which has no lane addresses
+    matrices: tuple[MatrixOperand, ...] = ()  # of a wgmma; their `row` is filled in by build_access_table
 
 
 def build_access_table(entries: Sequence[Access], num_warps: int | None = None) -> AccessTable:
@@ -68,6 +81,11 @@ def build_access_table(entries: Sequence[Access], num_warps: int | None = None) 
         request_count=count,
         requests=requests,
         label=tuple(entry.label for entry in entries),
+        bulk_bytes=np.array([entry.bulk.bytes if entry.bulk else np.zeros(warps) for entry in entries],
+                            np.int32).reshape(-1, warps),
+        bulk=tuple(replace(box, row=row) for row, entry in enumerate(entries) if entry.bulk
+                   for box in entry.bulk.boxes),
+        matrices=tuple(replace(matrix, row=row) for row, entry in enumerate(entries) for matrix in entry.matrices),
     )
 
 
@@ -125,6 +143,13 @@ def _global_side(
         count[rows] = lines.count.reshape(len(rows), -1)
         requests.append(lines.requests)
         total += len(lines.requests)
+    for row, entry in enumerate(entries):
+        if entry.bulk is not None:
+            boxes = [bulk_lines(*rows) for rows in zip(entry.bulk.offset, entry.bulk.inside_bytes, strict=True)]
+            count[row] = [len(lines) for lines in boxes]
+            first[row] = total + np.cumsum(count[row]) - count[row]
+            requests += boxes
+            total += int(count[row].sum())
     return first, count, np.concatenate(requests)
 
 

@@ -27,14 +27,19 @@ OP = np.dtype(
         ("access", "<i4"),  # row of RoleProgram.accesses, -1: none
         ("shared_offset", "<i4"),  # bytes added to the access's shared lane addresses; a multiple of 128
         ("global_offset", "<i8"),  # bytes added to the access's global lane offsets; a multiple of 128
-        ("operand", "<i4"),  # DEPBAR.LE: counter in bits 16.., allowed count in bits 0-15; BAR: id; else an immediate
+        ("operand", "<i4"),  # by kind, see below
         ("dst_start", "<u2"),
         ("dst_count", "u1"),
         ("src_start", "<u2", (MAX_SOURCES,)),
         ("src_count", "u1", (MAX_SOURCES,)),
     ]
 )
-"""One warp instruction. Registers are groups (start, count); count 0 means no group."""
+"""One warp instruction. Registers are groups (start, count); count 0 means no group.
+
+``operand`` of DEPBAR.LE: counter in bits 16.., allowed count in bits 0-15; BAR: id in bits 0-7, threads in bits 8..
+(0: all of the CTA); kind mbarrier: pack_mbarrier, with ``global_offset`` bytes of an expect_tx and ``shared_offset``
+arrivals of an arrive (the lanes of the access row, where it has one); a bulk load: index of its mbarrier; kind wgmma:
+bit 0 closes the group, bit 1 A comes from registers; WARPGROUP.DEPBAR: allowed groups; else an immediate."""
 
 
 def empty_ops(count: int) -> np.ndarray:

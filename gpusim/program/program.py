@@ -9,6 +9,7 @@ import numpy as np
 
 from gpusim.program.access import AccessTable
 from gpusim.program.flags import FlagTable
+from gpusim.program.mbarriers import MBarrier
 
 __all__ = ["CtaClass", "Launch", "Program", "RoleProgram", "Static", "TensorInfo"]
 
@@ -88,6 +89,7 @@ class Program:
     parameters: dict[str, object] = field(default_factory=dict)  # as the user gave them, for reports
     notes: tuple[str, ...] = ()  # assumptions to be printed
     flags: FlagTable = field(default_factory=FlagTable)  # by which its CTAs wait for each other
+    mbarriers: tuple[MBarrier, ...] = ()  # that every CTA has
     sequence: tuple[Program, ...] = ()  # its launches where it is several, one after the other; see join_programs
 
     @property

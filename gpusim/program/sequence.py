@@ -37,6 +37,7 @@ def join_programs(programs: Sequence[Program]) -> Program:
         tensors=tuple(_written_by_any(infos) for infos in zip(*(program.tensors for program in programs), strict=True)),
         flops=sum(program.flops for program in programs),
         notes=tuple(dict.fromkeys(note for program in programs for note in program.notes)),
+        mbarriers=max((program.mbarriers for program in programs), key=len),  # each launch numbers its own
         sequence=tuple(programs),
     )
 

@@ -89,6 +89,6 @@ def _operand_type(mnemonic: str) -> tuple[str, bool]:
 
 
 def _flops_per_cycle(mnemonic: str, spec: GpuSpec) -> float:
-    interval_cycles = spec.instruction_table.lookup(mnemonic).issue_interval_cycles
+    interval_cycles = spec.pipe_cycles(mnemonic)
     flops = mma_flops(mnemonic) or _fma_flops(mnemonic)
     return flops * spec.sm.sub_partitions * spec.sm.count / interval_cycles

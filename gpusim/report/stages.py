@@ -11,7 +11,7 @@ from gpusim.engine.result import SimulationResult
 from gpusim.program import Program, RoleProgram
 from gpusim.report.executions import role_of
 from gpusim.report.timeline import copy_groups, events_of
-from gpusim.report.timeline_copies import REGISTERS, role_copies
+from gpusim.report.timeline_copies import NO_ROW, REGISTERS, awaited_stages, role_copies
 
 __all__ = ["STAGE_STATES", "Span", "StageUse", "stage_use"]
 
@@ -83,17 +83,29 @@ def _stage_spans(stage: int, fills: list[tuple[int, int]], reads: np.ndarray, wi
 
 
 def _reads(program: Program, result: SimulationResult, cta: int) -> dict[int, np.ndarray]:
-    """(N, 2) start and end of each load of a stage by the CTA's warps."""
+    """(N, 2) start and end of each load of a stage by the CTA's warps, or of each wgmma on it."""
     shared = events_of(result, "shared")
     shared = shared[shared["cta"] == cta]
     stages = _stage_of_rows(program, cta)
-    found: dict[int, list[tuple[int, int]]] = {}
+    found = _wgmma_reads(program, result, cta)
     for event in shared:
         role = role_of(program, cta, int(event["warp"]))
         row = _first_row(role, int(event["op"]), int(event["warp"]) - role.first_warp)
         if row in stages:
             found.setdefault(stages[row], []).append((int(event["start"]), int(event["end"])))
     return {stage: np.array(times, np.int64) for stage, times in found.items()}
+
+
+def _wgmma_reads(program: Program, result: SimulationResult, cta: int) -> dict[int, list[tuple[int, int]]]:
+    """Start and end of each MMA of a warp that has waited for a stage of bulk loads."""
+    mma = events_of(result, "mma")
+    found: dict[int, list[tuple[int, int]]] = {}
+    awaited = {id(role): awaited_stages(program, role) for role in program.classes[int(program.cta_class[cta])].roles}
+    for event in mma[mma["cta"] == cta]:
+        stage = int(awaited[id(role_of(program, cta, int(event["warp"])))][event["op"]])
+        if stage != NO_ROW:
+            found.setdefault(stage, []).append((int(event["start"]), int(event["end"])))
+    return found
 
 
 def _stage_of_rows(program: Program, cta: int) -> dict[int, int]:

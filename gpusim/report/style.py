@@ -29,7 +29,7 @@ UNIT_COLORS = {
     "tensor": "#0072b2", "issue": "#555555", "shared": "#e69f00", "copies": "#d55e00", "l1": "#f0c34a",
     "xbar": "#7fcbb2", "l2": "#009e73", "dram": "#cc79a7", "lsu": "#999933", "fma": "#56b4e9", "alu": "#7b3294",
     "fp16": "#332288", "fp16_mma": "#88ccee", "fp64": "#661100", "xu": "#ddcc77", "uniform": "#aa7744",
-    "cbu": "#888888", "adu": "#bbbbbb",
+    "cbu": "#888888", "adu": "#bbbbbb", "operands": "#b8860b",
 }
 """One colour per unit of the chip; what feeds a unit (an issue class, a stage) shares its colour."""
 STAGE_COLORS = {"filling": "#d55e00", "full": "#f4d58d", "being read": "#e69f00"}

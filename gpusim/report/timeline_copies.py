@@ -1,5 +1,5 @@
 """Models which copies belong together, which stage they fill, and which instruction waits for them: from op tables.
-Leaves out when they run (the events of a simulation), and bulk copies, whose waits are mbarrier phases."""
+Leaves out when they run (the events of a simulation), and who waits for bulk copies: mostly warps of another role."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpusim.program import NO_BARRIER, Program, RoleProgram
+from gpusim.program import NO_BARRIER, MBarrierAction, MBarrierUse, Program, RoleProgram, unpack_mbarrier
 
-__all__ = ["NO_ROW", "REGISTERS", "CopyTags", "copy_tags", "role_copies"]
+__all__ = ["NO_ROW", "REGISTERS", "CopyTags", "awaited_stages", "copy_tags", "role_copies"]
 
 REGISTERS = -1
 """Stage of a load that goes to registers."""
 NO_ROW = -1
+BULK_LOAD = "TMALDG"
 _NOWHERE = np.iinfo(np.int64).max
 
 
@@ -49,7 +50,50 @@ def role_copies(program: Program, role: RoleProgram) -> CopyTags:
     loads = _loads(role, is_depbar)
     to_shared = np.zeros(len(role.ops), bool)
     to_shared[_shared_rows(role)[0]] = True
-    return CopyTags(*(np.where(to_shared, one, other) for one, other in zip(asynchronous, loads, strict=True)))
+    tags = CopyTags(*(np.where(to_shared, one, other) for one, other in zip(asynchronous, loads, strict=True)))
+    return _with_bulk(program, role, tags)
+
+
+def _with_bulk(program: Program, role: RoleProgram, tags: CopyTags) -> CopyTags:
+    """Bulk loads: those behind one arrival that expects their bytes are a group, their mbarrier tells the stage."""
+    rows = _bulk_rows(role)
+    stage_of = _bulk_stages(program)
+    expects = [row for row, use in _mbarrier_uses(program, role) if use.action == MBarrierAction.expect_tx]
+    tags.group[rows] = np.searchsorted(expects, rows)
+    tags.stage[rows] = [stage_of[index] for index in role.ops["operand"][rows].tolist()]
+    tags.needed_by[rows] = NO_ROW
+    return tags
+
+
+def awaited_stages(program: Program, role: RoleProgram) -> np.ndarray:
+    """(ops,) stage of bulk loads that the role's last wait before an op was for, NO_ROW: none."""
+    stage_of, stages = _bulk_stages(program), np.full(len(role.ops), NO_ROW, np.int64)
+    for row, use in _mbarrier_uses(program, role):
+        if use.action == MBarrierAction.wait and use.index in stage_of:
+            stages[row:] = stage_of[use.index]
+    return stages
+
+
+def _mbarrier_uses(program: Program, role: RoleProgram) -> list[tuple[int, MBarrierUse]]:
+    """(row, use) of the ops that arrive at or wait for an mbarrier."""
+    if not program.mbarriers:
+        return []
+    acts = np.array([static.mnemonic.startswith(("SYNCS.ARRIVE", "SYNCS.PHASECHK")) for static in program.statics])
+    rows = np.flatnonzero(acts[role.ops["pc"]]).tolist()
+    return [(row, unpack_mbarrier(int(role.ops["operand"][row]))) for row in rows]
+
+
+def _bulk_stages(program: Program) -> dict[int, int]:
+    """Stage by mbarrier that bulk loads complete: they count up with its number."""
+    roles = [role for kind in program.classes for role in kind.roles]
+    indices = np.unique(np.concatenate([role.ops["operand"][_bulk_rows(role)] for role in roles]))
+    return {int(index): stage for stage, index in enumerate(indices)}
+
+
+def _bulk_rows(role: RoleProgram) -> np.ndarray:
+    """Rows of the op table that load in bulk."""
+    is_load = np.array([name == BULK_LOAD for name in role.accesses.operation] + [False], bool)
+    return np.flatnonzero(is_load[role.ops["access"]] & (role.ops["access"] >= 0) & (role.ops["active"] != 0))
 
 
 def _asynchronous(role: RoleProgram, is_commit: np.ndarray, is_depbar: np.ndarray) -> CopyTags:

@@ -46,7 +46,8 @@ def iteration_starts(program: Program, cta: int, issues: np.ndarray) -> list[tup
     for warp in np.unique(issues["warp"]).tolist():
         iteration = role_iterations(program, role_of(program, cta, warp))
         begins = np.diff(iteration, prepend=OUTSIDE) > 0
-        rows = issues[(issues["warp"] == warp) & begins[issues["op"]]]
+        own = issues[issues["warp"] == warp]
+        rows = own[begins[own["op"]]]
         found += [(warp, int(iteration[row["op"]]), int(row["start"])) for row in rows]
     return found
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from gpusim.arch import GpuSpec, Pipe
+from gpusim.arch.instructions import Kind
 from gpusim.engine.image import ACTIVE, image_of
 from gpusim.program import Program
 from gpusim.program.sequence import launches_of
@@ -82,10 +83,11 @@ def memory_units(run: Run) -> tuple[Unit, ...]:
 def pipe_busy_cycles(run: Run) -> dict[Pipe, float]:
     """Sub-partition cycles for which the launch's instructions keep each pipe busy; pipes without work are left out."""
     entries = [run.spec.instruction_table.lookup(static.mnemonic) for static in run.program.statics]
-    busy = static_executions(run.program, active_only=True) * [entry.issue_interval_cycles for entry in entries]
+    cycles = [run.spec.pipe_cycles(static.mnemonic) for static in run.program.statics]
+    busy = static_executions(run.program, active_only=True) * cycles
     pipes = np.array([int(entry.pipe) for entry in entries], np.int64)
-    cycles = np.bincount(pipes, weights=busy, minlength=len(Pipe))
-    return {pipe: float(cycles[pipe]) for pipe in Pipe if pipe != Pipe.none and cycles[pipe]}
+    total = np.bincount(pipes, weights=busy, minlength=len(Pipe))
+    return {pipe: float(total[pipe]) for pipe in Pipe if pipe != Pipe.none and total[pipe]}
 
 
 def _pipe(pipe: Pipe, busy_pct: float) -> Unit:
@@ -113,6 +115,7 @@ def _launch_tag_cycles(program: Program, spec: GpuSpec) -> float:
     running = [(role, count) for kind, count in zip(program.classes, ctas, strict=True) for role in kind.roles]
     for number, (role, count) in enumerate(running):
         ops = image.ops[image.role_first_op[number] : image.role_end_op[number]]
-        rows = ops["access"][(ops["access"] >= 0) & (ops["flags"] & ACTIVE > 0)]
+        passes = (ops["access"] >= 0) & (ops["flags"] & ACTIVE > 0) & (ops["kind"] != Kind.bulk_copy)
+        rows = ops["access"][passes]
         total += count * float(image.accesses["tag_cycles"][rows[:, None] + np.arange(role.num_warps)].sum())
     return total

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpusim.arch import GpuSpec, Pipe
+from gpusim.arch.instructions import wgmma_columns
+from gpusim.engine.image import image_of
+from gpusim.engine.operands import WAVES_SHIFT
 from gpusim.engine.result import SimulationResult
 from gpusim.program import Program
 from gpusim.report.executions import role_of
@@ -17,6 +20,7 @@ from gpusim.report.timeline import events_of
 __all__ = ["Strip", "Utilisation", "busy_by_bin", "utilisation"]
 
 _BINS = 150
+WARPS_PER_GROUP = 4
 _NEGLIGIBLE_PCT = 0.5
 _NEVER = np.iinfo(np.int64).max
 
@@ -77,8 +81,20 @@ def _strips(program: Program, result: SimulationResult, spec: GpuSpec, edges: np
         yield Strip(pipe.name, f"{pipe.name.upper()} pipes", 100 * busy / (parts * width))
     stage = spec.shared.wavefronts_per_cycle * width
     yield Strip("shared", "shared memory accesses", 100 * busy_by_bin(shared["start"], shared["end"], edges) / stage)
+    yield Strip("operands", "shared memory, wgmma operands",
+                100 * busy_by_bin(*_operand_reads(program, result, spec), edges) / stage)
     arrivals = _arrivals(program, result, spec)
     yield Strip("copies", "shared memory, copies arriving", 100 * busy_by_bin(*arrivals, edges) / stage)
+
+
+def _operand_reads(program: Program, result: SimulationResult, spec: GpuSpec) -> tuple[np.ndarray, np.ndarray]:
+    """When operands of wgmma are read: from the start of each instruction on; its four warps' events are one."""
+    image, mma = image_of(program, spec), events_of(result, "mma")
+    is_wgmma = np.array([wgmma_columns(static.mnemonic) > 0 for static in program.statics])
+    events = mma[is_wgmma[mma["pc"]] & (mma["warp"] % WARPS_PER_GROUP == 0)]
+    roles = image.class_warp_role[program.cta_class[events["cta"]], events["warp"]]
+    ops = image.ops[image.role_first_op[roles] + events["op"]]
+    return events["start"], events["start"] + (ops["operand"] >> WAVES_SHIFT)
 
 
 def _arrivals(program: Program, result: SimulationResult, spec: GpuSpec) -> tuple[np.ndarray, np.ndarray]:
@@ -88,7 +104,8 @@ def _arrivals(program: Program, result: SimulationResult, spec: GpuSpec) -> tupl
     for number, event in enumerate(copies):
         role = role_of(program, int(event["cta"]), int(event["warp"]))
         row, warp = role.ops["access"][event["op"]], int(event["warp"]) - role.first_warp
-        data_bytes = int(role.accesses.lane_mask[row, warp]).bit_count() * int(role.accesses.bytes_per_lane[row])
-        goes_to_shared = bool((role.accesses.shared_address[row] >= 0).any())
+        table, bulk_bytes = role.accesses, int(role.accesses.bulk_bytes[row, warp])
+        data_bytes = bulk_bytes or int(table.lane_mask[row, warp]).bit_count() * int(table.bytes_per_lane[row])
+        goes_to_shared = bulk_bytes > 0 or bool((table.shared_address[row] >= 0).any())
         cycles[number] = -(-data_bytes // spec.shared.bytes_per_wavefront) if goes_to_shared else 0
     return copies["end"] - cycles, copies["end"]

@@ -51,11 +51,17 @@ def role_ops(role: WarpTrace, rows: np.ndarray, accesses: RoleAccesses, function
 
 
 def _barrier_operand(instruction: SassInstruction) -> int:
-    """DEPBAR.LE SB0, 0x1: scoreboard in the upper half, count in the lower; BAR: the barrier's number."""
+    """DEPBAR.LE SB0, 0x1: scoreboard in the upper half, count in the lower; BAR: the barrier's number, then threads;
+    wgmma: whether it closes a group, whether A comes from registers; WARPGROUP.DEPBAR: groups."""
     values = [o.value for o in instruction.operands if o.kind == "immediate"]
+    if instruction.base.endswith("GMMA"):
+        texts = [operand.text for operand in instruction.operands]
+        return ("gsb0" in texts) + 2 * (not texts[1].startswith("gdesc"))
+    if instruction.base == "WARPGROUP":
+        return values[-1] if values else 0
     if instruction.base == "DEPBAR" and "LE" in instruction.modifiers:
         return _scoreboard(instruction.operands[0]) << 16 | (values[0] if values else 0)
-    return values[0] if instruction.base == "BAR" and values else 0
+    return values[0] + (sum(values[1:2]) << 8) if instruction.base == "BAR" and values else 0
 
 
 def _scoreboard(operand: Operand) -> int:

@@ -7,7 +7,19 @@ from collections.abc import Callable
 from functools import cache
 
 from gpusim.errors import UserError
-from gpusim.verify.families import arithmetic, conversions, global_access, matrix, mma, moves, shared_access, sync
+from gpusim.verify.families import (
+    arithmetic,
+    bulk,
+    conversions,
+    global_access,
+    matrix,
+    mbarrier,
+    mma,
+    moves,
+    shared_access,
+    sync,
+    warpgroup,
+)
 from gpusim.verify.step import Step
 
 __all__ = ["HANDLERS", "handler_for"]
@@ -15,7 +27,8 @@ __all__ = ["HANDLERS", "handler_for"]
 Handler = Callable[[Step], None]
 
 _NOTHING = ("BRA", "BRX", "JMP", "BSSY", "BSYNC", "BREAK", "CALL", "RET", "NOP", "YIELD", "WARPSYNC", "NANOSLEEP",
-            "MEMBAR", "ERRBAR", "CCTL", "DEPBAR", "STL")
+            "MEMBAR", "ERRBAR", "CCTL", "DEPBAR", "STL", "USETMAXREG", "UTMACCTL", "PREEXIT",
+            "ACQBULK")
 """Of these, STL is safe because LDL forgets: a spilled value that comes back as data is refused."""
 
 _ADDRESS = ("IMAD", "IADD3", "IADD", "VIADD", "VIMNMX", "IMNMX", "IABS", "LEA", "LOP3", "PLOP3", "SHF", "SHL", "SHR",
@@ -41,6 +54,9 @@ HANDLERS: dict[str, Handler] = {
     "BAR.RED": sync.sync, "BAR.SYNC": sync.sync, "BAR.ARV": sync.arrive, "EXIT": sync.exit_warp,
     **dict.fromkeys(_NOTHING, moves.nothing), **dict.fromkeys(_ADDRESS, moves.forget),
     "IMAD": arithmetic.integer_multiply_add, "IMAD.U32": conversions.shift_by_product, "LOP3": conversions.mask_bits,
+    "SYNCS": mbarrier.synchronise, "ARRIVES": mbarrier.synchronise, "FENCE.VIEW.ASYNC": sync.fence_proxy,
+    "UTMALDG": bulk.copy_in, "UTMASTG": bulk.copy_out, "UTMACMDFLUSH": bulk.commit_stores,
+    "WARPGROUP.ARRIVE": warpgroup.fence, "HGMMA": warpgroup.multiply, "WARPGROUP.DEPBAR": warpgroup.wait_for_groups,
     "LDGDEPBAR": sync.commit_group, "DEPBAR.LE": sync.wait_group,
 }
 """Longest prefix of dot-separated parts wins: IMAD.MOV.U32 moves; IMAD.WIDE is IMAD, whose handler knows it as address

@@ -11,6 +11,7 @@ import numpy as np
 from gpusim.errors import SimulatedFailure
 from gpusim.program import Program, launches_of
 from gpusim.verify.dispatch import handler_for
+from gpusim.verify.families.mbarrier import try_to_go_on
 from gpusim.verify.hazards import Hazard, HazardLog, place_of
 from gpusim.verify.order import turns
 from gpusim.verify.state import Batch, Role
@@ -91,9 +92,10 @@ def _run(batch: Batch) -> None:
 
 
 def _advance(batch: Batch, role: Role) -> bool:
-    """Run until the role waits or ends; whether anything ran."""
-    start = role.position
-    while role.waiting_at is None and not role.finished:
+    """Run until the role waits, arrives at an mbarrier or ends; whether anything ran."""
+    start, role.yields = role.position, False
+    try_to_go_on(batch, role)
+    while role.waiting_at is None and role.waiting_for is None and not role.finished and not role.yields:
         step = Step(batch, role, role.position)
         role.position += 1
         if step.op.active:
@@ -106,12 +108,16 @@ def _deadlock(batch: Batch) -> str:
     parts = []
     for role in batch.roles:
         who = f"warps {role.warps[0]}..{role.warps[-1]} (role '{role.program.name}')"
+        static = batch.program.statics[role.ops[role.position - 1].pc]
+        if role.waiting_for is not None:
+            phases = batch.phases[role.waiting_for.index]
+            parts.append(f"{who} wait for mbarrier {phases.barrier.name} at {place_of(static)}, whose {phases.state}")
+            continue
         if role.waiting_at is None:
             parts.append(f"{who} have exited")
             continue
         arrivals = batch.arrived[role.waiting_at]
         threads = sum(32 * arrival.role.program.num_warps for arrival in arrivals)
-        static = batch.program.statics[role.ops[role.position - 1].pc]
         parts.append(f"{who} wait at barrier {role.waiting_at} ({static.mnemonic}) at {place_of(static)}, "
                      f"where {threads} of {arrivals[0].expected_threads} threads arrived")
     return f"deadlock in CTA {int(batch.ctas[0])} ({batch.cta_class.name}): {'; '.join(parts)}"

@@ -27,6 +27,22 @@ RULES: dict[str, tuple[str, str]] = {
         "are overwritten by {warp} in the same barrier interval in which {other} reads them",
         "__syncthreads between the last read and the overwrite, or one more stage",
     ),
+    "war_async": (
+        "are overwritten by {warp} while a wgmma or bulk store of {other} may still read them",
+        "wait for its group before the release or barrier that lets others write",
+    ),
+    "proxy": (
+        "are read by a wgmma or bulk store of {warp} without a fence behind the store of {other}",
+        "fence_async between the store and the barrier",
+    ),
+    "group": (
+        "belong to a wgmma of {other} when {warp} uses them",
+        "warpgroup_wait(0) before accumulators are used",
+    ),
+    "wgmma_fence": (
+        "are given to a wgmma of {warp} without a fence behind what wrote them",
+        "warpgroup_arrive before the first wgmma, and after any other use of its accumulators",
+    ),
     "waw": (
         "are written by {warp} and by {other} with no barrier or wait between",
         "let one warp write each byte, or put a barrier between",
@@ -49,7 +65,7 @@ def place_of(static: Static) -> str:
 class Hazard:
     """One pair of source lines that race, with the first occurrence and the number of them (per CTA)."""
 
-    kind: str  # raw_async, raw, war, waw, uninitialised
+    kind: str  # raw_async, raw, war, waw, uninitialised, war_async, proxy, group, wgmma_fence
     rule: str
     suggestion: str
     place: str  # file:line of the instruction at which it shows
@@ -60,7 +76,7 @@ class Hazard:
     cta: int  # launch-order number of the first CTA
     warp: int
     other_warp: int  # -1: none
-    first_byte: int  # shared-memory bytes [first_byte, last_byte] of the first occurrence
+    first_byte: int  # shared-memory bytes [first_byte, last_byte] of the first occurrence, -1: registers
     last_byte: int
     copy_group: int  # number of the cp.async group of the copy (the stage it fills is this modulo the stages), -1: none
     count: int = 1  # pairs of executed instructions, in that CTA, at which it showed
@@ -69,7 +85,8 @@ class Hazard:
     def sentence(self) -> str:
         """``place: rule, got value; suggestion``, as gpusim's errors read."""
         against = f" (the other access: {self.other_mnemonic} at {self.other_place})" if self.other_place else ""
-        return (f"{self.place}: {self.kind}: shared bytes {self.first_byte}..{self.last_byte} {self.rule}{against}, "
+        what = "registers" if self.first_byte < 0 else f"shared bytes {self.first_byte}..{self.last_byte}"
+        return (f"{self.place}: {self.kind}: {what} {self.rule}{against}, "
                 f"got {self.count} such pairs in CTA {self.cta} ({self.cta_class}); {self.suggestion}")
 
 

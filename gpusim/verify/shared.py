@@ -1,5 +1,5 @@
 """Models the bytes of shared memory of a batch of CTAs as each warp sees them: published, pending, in flight.
-Leaves out banks and time, and proxies other than the generic one (TMA and wgmma need fences that are not modelled)."""
+Leaves out banks and time."""
 
 from __future__ import annotations
 
@@ -54,6 +54,27 @@ class SharedMemory:
     def complete_copy(self, copy: Copy) -> None:
         words = self.tracker.complete_copy(copy)
         self.pending[:, words] = self.flight[:, words]
+
+    def publish_copy(self, copy: Copy) -> None:
+        """Somebody has waited for the mbarrier that counts a copy: all see what it brought."""
+        words = self.tracker.publish_copy(copy)
+        self.published[:, words] = self.pending[:, words] = self.flight[:, words]
+
+    def hold(self, touch: Touch, own: np.ndarray) -> np.ndarray:
+        """Words (CTAs, n) that an asynchronous operation reads from now on; ``own``: where it sees pending values."""
+        self.tracker.hold(touch, own)
+        values = self.published[:, touch.words]
+        values[:, own] = self.pending[:, touch.words[own]]
+        return values
+
+    def latest(self, words: np.ndarray, tokens: np.ndarray) -> np.ndarray:
+        """Words as an asynchronous read finds them that is as late as can be; ``tokens``: of copies that were on their
+        way when it began, which it does not see."""
+        present = self.tracker.flight_token[words]
+        overtaken = (self.tracker.flight_warp[words] >= 0) & (present != tokens)
+        values = self.published[:, words]
+        values[:, overtaken] = self.flight[:, words[overtaken]]
+        return values
 
     def release(self, arrivals: Sequence[Arrival]) -> None:
         """A barrier opens: publish what its participants had written when they arrived."""

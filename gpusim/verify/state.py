@@ -5,18 +5,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gpusim.program import PREDICATE_BASE, Program, RoleProgram
 from gpusim.verify.hazards import HazardLog
 from gpusim.verify.liveness import used_results
+from gpusim.verify.mbarriers import Phases
 from gpusim.verify.shared import UNINITIALISED, SharedMemory
 from gpusim.verify.tensors import GlobalMemory
-from gpusim.verify.tracker import Arrival, Copy, SharedTracker
+from gpusim.verify.tracker import Arrival, Copy, SharedTracker, Touch
 
-__all__ = ["DEFINED", "NEVER_WRITTEN", "BarrierArrival", "Batch", "Lanes", "Op", "Role"]
+__all__ = ["DEFINED", "NEVER_WRITTEN", "BarrierArrival", "Batch", "Lanes", "Op", "PhaseWait", "Role"]
 
 NEVER_WRITTEN = -2
 DEFINED = -1
@@ -53,6 +54,14 @@ class Lanes:
     zfill: np.ndarray  # (n,) bool
 
 
+@dataclass(frozen=True)
+class PhaseWait:
+    """A wait for the phase of mbarrier ``index`` that has this parity."""
+
+    index: int
+    parity: int
+
+
 class Role:
     """Warps of one role in all CTAs of the batch."""
 
@@ -65,9 +74,18 @@ class Role:
         self.open_copies: list[Copy] = []
         self.copy_groups: list[tuple[int, list[Copy]]] = []  # (scoreboard, copies), oldest first
         self.groups_closed = 0
+        self.waiting_for: PhaseWait | None = None
+        self.yields = False  # others may go on now: it has just arrived at an mbarrier
+        self.open_stores: list[Touch] = []  # bulk stores since the last commit
+        self.store_groups: list[list[Touch]] = []
+        self.open_products: list[Any] = []  # wgmmas (gpusim.verify.families.warpgroup) since the last commit
+        self.product_groups: list[list[Any]] = []
+        self.fenced = False  # by wgmma.fence, since accumulators were last written otherwise
         count = _register_count(program.ops)
         self.registers = np.full((count, num_ctas, program.num_warps, 32), UNINITIALISED, np.uint32)
         self.origin = np.full(count, NEVER_WRITTEN, np.int32)  # DEFINED, NEVER_WRITTEN, or the pc without a model
+        self.flying = np.full(count, -1, np.int32)  # pc of the wgmma that a register belongs to, -1: none
+        self.accumulates = np.zeros(count, bool)  # registers that some wgmma has had
         self._lanes: dict[int, Lanes] = {}
 
     @property
@@ -109,6 +127,7 @@ class Batch:
         self.shared = SharedMemory(len(ctas), program.launch.shared_bytes, tracker)
         self.roles = [Role(role, len(ctas)) for role in self.cta_class.roles]
         self.arrived: dict[int, list[BarrierArrival]] = {}  # by barrier id
+        self.phases = [Phases(barrier) for barrier in program.mbarriers]
 
 
 def _register_count(ops: np.ndarray) -> int:

@@ -87,6 +87,7 @@ class Step:
 
     def group(self, start: int, count: int) -> np.ndarray:
         """Registers (count, CTAs, warps, 32) used as data. Raises UserError where nothing modelled wrote them."""
+        self._check_flying(start, count)
         origin = self.role.origin[start:start + count]
         if (origin != DEFINED).any():
             self._refuse(start, origin)
@@ -95,6 +96,9 @@ class Step:
     def write(self, values: np.ndarray) -> None:
         """Write the destination group: (count, CTAs, warps, 32) uint32, or what broadcasts to it."""
         start, count = self.op.dst_start, self.op.dst_count
+        self._check_flying(start, count)
+        if self.role.fenced and self.role.accumulates[start:start + count].any():
+            self.role.fenced = False
         self.role.registers[start:start + count] = values
         self.role.origin[start:start + count] = DEFINED
 
@@ -144,6 +148,21 @@ class Step:
         """Tensor, and byte offsets (CTAs, n) of the active lanes in it."""
         tensor = int(self.role.program.accesses.tensor[self.op.access])
         return tensor, self.batch.bases[:, tensor, None] + self.lanes.global_ + self.op.global_offset
+
+    def _check_flying(self, start: int, count: int) -> None:
+        """Registers that belong to a wgmma under way must not be used."""
+        if not (self.role.open_products or self.role.product_groups):
+            return
+        pcs = self.role.flying[start:start + count]
+        if (pcs >= 0).any():
+            self.note_register_hazard("group", int(pcs.max()))
+
+    def note_register_hazard(self, rule: str, other_pc: int) -> None:
+        """A rule of gpusim.verify.hazards that the role's warps break with registers."""
+        batch, warp = self.batch, self.role.program.first_warp
+        batch.shared.tracker.log.add(rule, self.op.pc, other_pc, cta_class=batch.cta_class.name,
+                                     cta=int(batch.ctas[0]), warp=warp, other_warp=warp, first_byte=-1, last_byte=-1,
+                                     copy_group=-1)
 
     def _check_alignment(self, addresses: np.ndarray, alignment: int) -> None:
         wrong = addresses % alignment != 0

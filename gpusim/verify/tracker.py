@@ -13,7 +13,7 @@ from gpusim.verify.hazards import HazardLog
 __all__ = ["Arrival", "Copy", "SharedTracker", "Touch"]
 
 NOBODY = -1
-MAX_WARPS = 32
+MAX_WARPS, GROUP_WARPS = 32, 4
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,8 @@ class Arrival:
     written: np.ndarray  # words that were pending
     read: np.ndarray  # words that were read since the last barrier
     warp_mask: np.uint32
+    multiplied: np.ndarray  # words that wgmmas of these warpgroups have read
+    group_mask: np.uint8
 
 
 class SharedTracker:
@@ -48,7 +50,8 @@ class SharedTracker:
     A word is in one of three states: published (everybody sees the same), pending (written in this interval by
     ``pending_warp``, who alone sees the new value), in flight (a cp.async of ``flight_warp`` was issued; nobody
     sees the new value until that warp has waited, which makes the word pending). A barrier publishes what is
-    pending. ``readers`` are the warps (bit mask) that have read the word since the last barrier.
+    pending. ``readers`` are the warps (bit mask) that have read the word since the last barrier, ``group_readers`` the
+    warpgroups whose wgmmas have: those are done for all four warps at once.
     """
 
     def __init__(self, num_words: int, log: HazardLog, *, cta_class: str, cta: int) -> None:
@@ -63,6 +66,11 @@ class SharedTracker:
         self.readers = np.zeros(num_words, np.uint32)
         self.reader_pc = np.full(num_words, -1, np.int32)
         self.initialised = np.zeros(num_words, bool)
+        self.group_readers = np.zeros(num_words, np.uint8)
+        self.held = np.zeros(num_words, np.uint16)  # asynchronous operations that read the word
+        self.holder = np.full(num_words, NOBODY, np.int16)
+        self.holder_pc = np.full(num_words, -1, np.int32)
+        self.unfenced_warp = np.full(num_words, NOBODY, np.int16)  # stored by it, no fence.proxy.async yet
         self._tokens = 0
 
     def read(self, touch: Touch, *, used: bool) -> np.ndarray:
@@ -78,10 +86,41 @@ class SharedTracker:
             self.reader_pc[touch.words] = touch.pc
         return own
 
+    def read_by_proxy(self, touch: Touch) -> np.ndarray:
+        """Note a read of TMA or wgmma, and its hazards; mask (n,) of the words whose pending value it sees."""
+        pending = self.pending_warp[touch.words]
+        own = pending == touch.warps
+        self._check_read(touch, pending, own)
+        unfenced = self.unfenced_warp[touch.words]
+        self._report("proxy", touch, unfenced >= 0, unfenced, self.writer_pc)
+        return own
+
+    def hold(self, touch: Touch, own: np.ndarray) -> None:
+        """From now on an asynchronous operation reads these words, until ``let_go``."""
+        self.held[touch.words] += 1
+        self.holder[touch.words], self.holder_pc[touch.words] = touch.warps, touch.pc
+
+    def let_go(self, touch: Touch, *, by_group: bool) -> None:
+        """Its warps have waited for the operation: it has read the words, as if they had just now. ``by_group``: its
+        four warps read together."""
+        self.held[touch.words] -= 1
+        if by_group:
+            self.group_readers[touch.words] |= _group_bits(touch.warps)
+        else:
+            np.bitwise_or.at(self.readers, touch.words, _bits(touch.warps))
+        self.reader_pc[touch.words] = touch.pc
+
+    def fence(self, warps: np.ndarray) -> None:
+        """fence.proxy.async of ``warps``: TMA and wgmma may see what they stored."""
+        members = np.zeros(MAX_WARPS + 1, bool)
+        members[warps] = True
+        self.unfenced_warp[members[self.unfenced_warp]] = NOBODY
+
     def write(self, touch: Touch) -> None:
         """Note a synchronous store: its own warp sees it at once, the others after a barrier."""
         self._check_write(touch)
         self._make_pending(touch, asynchronous=False)
+        self.unfenced_warp[touch.words] = touch.warps
         self._check_same_instruction(touch, self.pending_warp)
 
     def issue_copy(self, touch: Touch, group: int) -> Copy:
@@ -105,18 +144,27 @@ class SharedTracker:
         self._make_pending(touch, asynchronous=True)
         return touch.words
 
+    def publish_copy(self, copy: Copy) -> np.ndarray:
+        """A copy that an mbarrier counts has been waited for: its words (returned) are the same for everybody."""
+        words = self.complete_copy(copy)
+        self.pending_warp[words] = NOBODY
+        return words
+
     def arrive(self, warps: np.ndarray) -> Arrival:
         """What ``warps`` have done so far, which a barrier they now arrive at will order."""
         members = np.zeros(MAX_WARPS + 1, bool)  # the last entry answers for NOBODY
         members[warps] = True
         mask = np.bitwise_or.reduce(_bits(warps))
-        return Arrival(np.flatnonzero(members[self.pending_warp]), np.flatnonzero(self.readers & mask), mask)
+        groups = np.bitwise_or.reduce(_group_bits(warps))
+        return Arrival(np.flatnonzero(members[self.pending_warp]), np.flatnonzero(self.readers & mask), mask,
+                       np.flatnonzero(self.group_readers & groups), groups)
 
     def release(self, arrivals: Sequence[Arrival]) -> np.ndarray:
         """The barrier opens: what was pending at the arrivals (words returned) is published, those reads are over."""
         for arrival in arrivals:
             self.pending_warp[arrival.written] = NOBODY
             self.readers[arrival.read] &= ~arrival.warp_mask
+            self.group_readers[arrival.multiplied] &= ~arrival.group_mask
         return np.concatenate([arrival.written for arrival in arrivals])
 
     def _make_pending(self, touch: Touch, *, asynchronous: bool) -> None:
@@ -139,6 +187,10 @@ class SharedTracker:
     def _check_write(self, touch: Touch) -> None:
         others = self.readers[touch.words] & ~_bits(touch.warps)
         self._report("war", touch, others != 0, _lowest_bit(others), self.reader_pc)
+        groups = self.group_readers[touch.words] & ~_group_bits(touch.warps)
+        self._report("war", touch, groups != 0, GROUP_WARPS * _lowest_bit(groups.astype(np.uint32)), self.reader_pc)
+        held = np.where(self.held[touch.words] > 0, self.holder[touch.words], NOBODY)
+        self._report("war_async", touch, held >= 0, held, self.holder_pc)
         pending, flight = self.pending_warp[touch.words], self.flight_warp[touch.words]
         self._report("waw", touch, (pending >= 0) & (pending != touch.warps), pending, self.writer_pc)
         self._report("waw", touch, flight >= 0, flight, self.flight_pc)
@@ -168,6 +220,10 @@ class SharedTracker:
 
 def _bits(warps: np.ndarray) -> np.ndarray:
     return np.uint32(1) << warps.astype(np.uint32)
+
+
+def _group_bits(warps: np.ndarray) -> np.ndarray:
+    return np.uint8(1) << (warps // GROUP_WARPS).astype(np.uint8)
 
 
 def _lowest_bit(masks: np.ndarray) -> np.ndarray:

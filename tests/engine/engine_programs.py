@@ -10,8 +10,19 @@ import numpy as np
 
 from gpusim.arch import GpuSpec, load_gpu
 from gpusim.engine import EVENT_KINDS, RecordWindow, SimulationResult, simulate
-from gpusim.program import CtaClass, Launch, Program, RoleProgram, Static, TensorInfo, empty_ops
-from gpusim.program.access_builder import Access, build_access_table
+from gpusim.program import (
+    CtaClass,
+    Launch,
+    MBarrier,
+    MBarrierAction,
+    Program,
+    RoleProgram,
+    Static,
+    TensorInfo,
+    empty_ops,
+    pack_mbarrier,
+)
+from gpusim.program.access_builder import Access, BulkRows, build_access_table
 
 LANES = np.arange(32)
 ALL_LANES = 0xFFFFFFFF
@@ -21,6 +32,7 @@ TENSORS = {"A": 1 << 20, "D": 1 << 22}
 """Global memory of every tiny launch: A is read, D is written."""
 FOREVER = 1 << 40
 FULL_NAMES = {"LDGSTS": "LDGSTS.E.BYPASS.128"}
+BULK = ("TMALDG", "TMASTG", "MBAR")
 
 
 @dataclass(frozen=True)
@@ -34,6 +46,8 @@ class Row:
     read: int = 7
     access: str = ""
     operand: int = 0
+    arrivals: int = 0
+    bytes: int = 0
     yields: bool = False
     off: bool = False  # predicated off
     jumps: bool = False  # the next row is not the next static instruction
@@ -51,11 +65,12 @@ class Memory:
     first_line: int = 0
     shift_bytes: int = 0  # on the shared side
     warps: int = 64  # only so many first warps of the role take part
+    outside_bytes: int = 0  # of a bulk copy: beyond the tensor
 
     @property
     def bytes_per_lane(self) -> int:
         digits = "".join(filter(str.isdigit, self.operation))
-        if self.operation.startswith(("LDSM", "STSM")):
+        if self.operation.startswith(("LDSM", "STSM", *BULK)):
             return 16
         return int(digits) if self.operation.startswith("CPA") else int(digits) // 8
 
@@ -95,6 +110,35 @@ def depbar(board: int, allowed: int, **fields: int) -> Row:
     return replace(Row("DEPBAR.LE", operand=board << 16 | allowed), **fields)  # type: ignore[arg-type]
 
 
+def arrive(index: int, lanes: int = 32, **fields: object) -> Row:
+    """Each warp arrives ``lanes`` times."""
+    return Row("SYNCS.ARRIVE.TRANS64.RED.A1T0", operand=pack_mbarrier(index, MBarrierAction.arrive), arrivals=lanes,
+               **fields)  # type: ignore[arg-type]
+
+
+def expect(index: int, count: int, **fields: object) -> Row:
+    """One arrival, and ``count`` bytes more to wait for."""
+    return Row("SYNCS.ARRIVE.TRANS64", operand=pack_mbarrier(index, MBarrierAction.expect_tx), bytes=count,
+               **fields)  # type: ignore[arg-type]
+
+
+def follow(index: int, **fields: object) -> Row:
+    """Each lane arrives when the warp's cp.async so far are complete."""
+    return Row("ARRIVES.LDGSTSBAR.64", operand=pack_mbarrier(index, MBarrierAction.arrive_async),
+               **fields)  # type: ignore[arg-type]
+
+
+def wait(index: int, parity: int, board: int = 0, stall: int = 2) -> list[Row]:
+    """Until the phase with this parity is complete; the branch behind it never jumps."""
+    operand = pack_mbarrier(index, MBarrierAction.wait, parity)
+    return [Row("SYNCS.PHASECHK.TRANS64.TRYWAIT", operand=operand, write=board, stall=stall),
+            Row("BRA", wait=(board,), stall=5)]
+
+
+def wgmma(columns: int, *, closes: bool = False, registers: bool = False, stall: int = 12) -> Row:
+    return Row(f"HGMMA.64x{columns}x16.F32", operand=closes + 2 * registers, stall=stall)
+
+
 def program(
     roles: Sequence[Part] | Sequence[Row],
     accesses: Mapping[str, Memory] | None = None,
@@ -104,11 +148,12 @@ def program(
     cta_class: Iterable[int] | None = None,
     cta_bytes: int = 0,
     shared_bytes: int = 0,
+    mbarriers: Sequence[int] = (),
 ) -> Program:
     """A launch of ``ctas`` CTAs of roles (number of warps, rows); bare rows are one warp.
 
-    ``other_classes`` are further CTA classes of one role with as many warps; ``cta_bytes`` separates the tiles of CTAs.
-    EXIT is added where it is missing.
+    ``mbarriers``: arrivals of each. ``other_classes`` are further CTA classes of one role with as many warps;
+    ``cta_bytes`` separates the tiles of CTAs. EXIT is added where it is missing.
     """
     parts = _parts(roles)
     num_warps = sum(count for count, _ in parts)
@@ -123,6 +168,7 @@ def program(
         cta_index=np.stack([np.arange(ctas), np.zeros(ctas), np.zeros(ctas)], axis=1).astype(np.int32),
         tensors=tuple(TensorInfo(name, "f32", (TENSOR_BYTES // 4,), (1,), base, TENSOR_BYTES, name == "D")
                       for name, base in TENSORS.items()),
+        mbarriers=tuple(MBarrier(f"bar[{i}]", arrivals) for i, arrivals in enumerate(mbarriers)),
     )
 
 
@@ -156,11 +202,14 @@ def _ops(body: Sequence[Row], names: list[str], statics: dict[str, Static], pref
         op["stall"], op["write_barrier"], op["read_barrier"] = part.stall, part.write, part.read
         op["wait_mask"] = sum(1 << board for board in part.wait)
         op["operand"], op["yield_"], op["active"] = part.operand, part.yields, not part.off
+        op["shared_offset"], op["global_offset"] = part.arrivals, part.bytes
         op["access"] = names.index(part.access) if part.access else -1
     return ops
 
 
 def _access(memory: Memory, first_warp: int, num_warps: int) -> Access:
+    if memory.operation in BULK:
+        return _bulk(memory, first_warp, num_warps)
     operation, width = memory.operation, memory.bytes_per_lane
     shared = global_offset = None
     if not operation.startswith(("LDG", "STG")):
@@ -175,6 +224,17 @@ def _access(memory: Memory, first_warp: int, num_warps: int) -> Access:
                   tensor=-1 if not memory.lines else int(operation.startswith("STG")),
                   lane_mask=np.where(np.arange(num_warps) < memory.warps, ALL_LANES, 0).astype(np.uint32),
                   zfill_mask=np.zeros(num_warps, np.uint32))
+
+
+def _bulk(memory: Memory, first_warp: int, num_warps: int) -> Access:
+    """One elected lane per warp that takes part; of an mbarrier op all its lanes."""
+    here = np.arange(num_warps) < memory.warps
+    lanes = np.where(here, ALL_LANES if memory.operation == "MBAR" else 1, 0).astype(np.uint32)
+    starts = (memory.first_line + 32 * (first_warp + np.arange(num_warps))) * LINE_BYTES
+    inside = np.where(here, memory.lines * LINE_BYTES, 0)
+    rows = BulkRows(starts[:, None], inside[:, None], inside + np.where(here, memory.outside_bytes, 0))
+    return Access(memory.operation, memory.operation.lower(), 16, None, None, int(memory.operation == "TMASTG"), lanes,
+                  np.zeros(num_warps, np.uint32), None if memory.operation == "MBAR" else rows)
 
 
 def _shared_lanes(width: int, ways: int) -> np.ndarray:

@@ -10,6 +10,7 @@ from functools import partial
 
 import numpy as np
 import simpy
+from engine_async import ASYNCHRONOUS, Asynchronous
 from engine_units import Fill, L1Model, Part, Queued, Server
 from engine_warp import NO_BOARD, WarpModel
 
@@ -18,17 +19,18 @@ from gpusim.arch.instructions import InstructionEntry, Kind, Pipe
 from gpusim.engine.image import ADDRESS_REGISTERS, FENCE, FLAG, image_of
 from gpusim.engine.machine import machine_of, machine_record
 from gpusim.engine.memory import new_memory, serve, warm_lines
+from gpusim.engine.operands import PLAIN
 from gpusim.engine.result import WARP_STATES
 from gpusim.engine.state import COMPLETION, FENCE_TOKEN, REQUEST_RECORD
 from gpusim.program import Program
 
-__all__ = ["Reference", "simulate_reference"]
+__all__ = ["Reference", "Sm", "simulate_reference"]
 
 Process = Generator[simpy.Event, None, None]
 SHARED = (Kind.shared_load, Kind.shared_store, Kind.ldmatrix, Kind.stmatrix, Kind.shuffle)
 OTHER_GLOBAL = (Kind.global_load, Kind.global_store, Kind.atomic)
 GLOBAL = (*OTHER_GLOBAL, Kind.async_copy)
-QUEUED = (*SHARED, *GLOBAL, Kind.commit)
+QUEUED = (*SHARED, *GLOBAL, Kind.commit, Kind.mbarrier)
 STORES = (Kind.shared_store, Kind.stmatrix, Kind.global_store, Kind.atomic)
 PARTS = 4
 SELECTION, ACCEPTANCE = 0.5, 0.75
@@ -48,14 +50,16 @@ class Reference:
 
 def simulate_reference(program: Program, gpu: GpuSpec, policy: str = "gto") -> Reference:
     """Simulate a launch whose CTAs all fit on the one SM of ``gpu``, with a warm L2 and no launch overhead."""
-    sm = _Sm(program, gpu, policy)
+    sm = Sm(program, gpu, policy)
     sm.env.run(until=sm.env.any_of([sm.env.all_of(sm.processes), sm.env.timeout(LIMIT_CYCLES)]))
     if any(warp.live for part in sm.parts for warp in part.warps):
         raise RuntimeError("the reference never ends")
     return sm.seen
 
 
-class _Sm:
+class Sm:
+    """The SM: warps, schedulers, units."""
+
     def __init__(self, program: Program, gpu: GpuSpec, policy: str) -> None:
         self.program, self.gpu, self.policy = program, gpu, policy
         self.env = simpy.Environment()
@@ -70,6 +74,7 @@ class _Sm:
         self.front, self.addresses, self.turn = 0, Server(), 0
         self.seen = Reference(states=np.zeros((len(program.statics), len(WARP_STATES)), np.int64))
         self._open_memory()
+        self.units = Asynchronous(self)
         self.processes = [self.env.process(self._warp(warp)) for cta in range(program.num_ctas)
                           for warp in self._place(cta)]
         for part in self.parts:
@@ -150,7 +155,8 @@ class _Sm:
         entry = self._entry(warp)
         if not warp.row["active"]:
             return None, ""
-        return (None, "") if entry.pipe in (Pipe.none, Pipe.lsu) else (part.pipes[entry.pipe], "math_pipe_throttle")
+        pipe = self._pipe(entry)
+        return (None, "") if pipe in (Pipe.none, Pipe.lsu) else (part.pipes[pipe], "math_pipe_throttle")
 
     def _prefer(self, part: Part, ready: list[WarpModel]) -> WarpModel:
         last, by_age = part.last, sorted(ready, key=lambda warp: warp.age)
@@ -169,6 +175,10 @@ class _Sm:
     def _entry(self, warp: WarpModel) -> InstructionEntry:
         return self.entries[warp.row["pc"]]
 
+    def _pipe(self, entry: InstructionEntry) -> Pipe:
+        """wgmma queue for the tensor pipe, the warp goes on."""
+        return Pipe.none if entry.kind == Kind.wgmma else entry.pipe
+
     def _warp(self, warp: WarpModel) -> Process:
         issues = self.seen.issues.setdefault((warp.cta, warp.number), [])
         position = 0
@@ -178,7 +188,7 @@ class _Sm:
             yield warp.granted
             now, entry = int(self.env.now), self._entry(warp)
             issues.append((now, int(row["pc"])))
-            dispatched = self._dispatch(warp, entry.pipe, now)
+            dispatched = self._dispatch(warp, self._pipe(entry), now)
             warp.stall_end, warp.yielded = dispatched + max(int(row["stall"]), 1), bool(row["yield_"])
             if entry.kind in QUEUED:
                 self._send(warp, entry, dispatched)
@@ -215,18 +225,22 @@ class _Sm:
     def _execute(self, warp: WarpModel, entry: InstructionEntry, now: int) -> None:
         part, row = self.parts[warp.slot % PARTS], warp.row
         resource, _ = self._needs(part, warp)
-        if entry.kind == Kind.barrier:
-            self._arrive(warp, int(row["operand"]) & 15, now)
+        if entry.kind in ASYNCHRONOUS and self._image_row(warp)["operand"] != PLAIN:
+            self.units.execute(warp, entry.kind, self._image_row(warp), now)
+        elif entry.kind == Kind.barrier:
+            self._arrive(warp, int(self._image_row(warp)["operand"]), now)
         elif self._image_row(warp)["flags"] & FENCE:
             self._fence(warp, max(now, self.tag_stage.free, self.write_port.free))
         else:
             if resource is not None:
-                self._hold(resource, now + entry.issue_interval_cycles)
+                self.hold(resource, now + entry.issue_interval_cycles)
+                if entry.pipe == Pipe.tensor:
+                    part.tensor_free = now + entry.issue_interval_cycles
             if entry.variable_latency:
                 warp.release(int(row["write_barrier"]), now + entry.latency_cycles)
                 warp.release(int(row["read_barrier"]), now + entry.latency_cycles)
 
-    def _hold(self, resource: simpy.Resource, until: int) -> None:
+    def hold(self, resource: simpy.Resource, until: int) -> None:
         request = resource.request()
 
         def release() -> Process:
@@ -244,6 +258,12 @@ class _Sm:
         if row["active"] and kind == Kind.commit:
             queued.work = "commit"
             warp.commit(int(row["write_barrier"]), now + entry.latency_cycles)
+        elif row["active"] and kind == Kind.mbarrier:
+            if self._image_row(warp)["operand"] != PLAIN:
+                queued.work = "signal"
+                warp.hold(int(row["read_barrier"]), is_long=False)
+                warp.hold(int(row["write_barrier"]), is_long=True)
+                queued.token = self.units.follows(warp, row, now)
         elif row["active"] and (kind in SHARED or row["access"] >= 0):
             queued.work = "shared" if kind in SHARED else "global"
             warp.hold(int(row["read_barrier"]), is_long=kind in GLOBAL)
@@ -304,11 +324,19 @@ class _Sm:
         self.addresses.serve(now, ADDRESS_REGISTERS[kind] * 128 // self.gpu.mio.address_bytes_per_cycle)
         _, end = part.operands.serve(now, int(np.ceil(registers * per_register)))
         part.reads.append((now + delay, end + delay))
-        if queued.work == "shared":
+        if queued.work == "signal":
+            self._signal(queued, now)
+        elif queued.work == "shared":
             self._shared(warp, row, now, now + int(np.ceil((registers - 1) * per_register)))
         else:
             self._global(queued, now, end)
         warp.settle(int(row["read_barrier"]), end + delay)
+
+    def _signal(self, queued: Queued, start: int) -> None:
+        """One turn at the data stage, then the mbarrier."""
+        _, passed = self.data_stage.serve(max(start, self._pass_buffer(start, self.lsu_entries[0])), 1)
+        self.lsu_entries.append(passed)
+        self.units.signal(queued, passed)
 
     def _shared(self, warp: WarpModel, row: np.void, start: int, sent: int) -> None:
         arrival = max(sent, self._pass_buffer(start, self.lsu_entries[0]))
@@ -325,7 +353,7 @@ class _Sm:
         lines, entered = warp.of_row(row, "request_count"), self._pass_buffer(start, self.tag_entries[0])
         leaves, done = self.tag_stage.serve(max(sent, entered), self._tag_cycles(warp, row))
         if self._writes(row, kind):
-            leaves, done = self.write_port.serve(leaves, self._write_cycles(warp, row))
+            leaves, done = self.write_port.serve(leaves, self.write_cycles(warp, row))
             warp.drain = done
         self.tag_entries.append(done)
         if kind == Kind.async_copy:
@@ -345,8 +373,12 @@ class _Sm:
     def _arrival(self, queued: Queued) -> Callable[[int], None]:
         """What happens when data are there."""
         if queued.kind == Kind.async_copy:
-            return partial(queued.warp.copy_arrived, queued.token)
+            return partial(self._copy_arrived, queued.warp, queued.token)
         return partial(queued.warp.settle, int(queued.row["write_barrier"]))
+
+    def _copy_arrived(self, warp: WarpModel, group: int, time: int) -> None:
+        warp.copy_arrived(group, time)
+        self.units.deliver(warp)
 
     def _expect(self, queued: Queued, more: int) -> None:
         """An access that waits for ``more`` answers than one."""
@@ -399,7 +431,7 @@ class _Sm:
         return int(np.ceil(sum(l1.whole_line_cycles if copies and mask == 15 else l1.tag_interval_cycles
                                for mask in masks) - 1e-6))
 
-    def _write_cycles(self, warp: WarpModel, row: np.void) -> int:
+    def write_cycles(self, warp: WarpModel, row: np.void) -> int:
         """A line takes a turn of the port per sector, but never less than a least time."""
         table, access, noc = warp.role.accesses, row["access"], self.gpu.noc
         if not table.operation[access].startswith("STG"):  # atomics
@@ -419,11 +451,19 @@ class _Sm:
             return
         request = np.zeros(1, REQUEST_RECORD)
         request["time"], request["token"], request["flag"] = time, FENCE_TOKEN, -1
-        warp.membar_end = 1 << 60
+        warp.membar_end, warp.fence_state = 1 << 60, "membar"
         self.env.process(self._travel(warp, request, lambda passed: setattr(warp, "membar_end", passed), 0, None))
 
-    def _serve(self, request: np.ndarray, lines: np.ndarray, done: np.ndarray) -> int:
+    def serve(self, request: np.ndarray, lines: np.ndarray, done: np.ndarray) -> int:
         return int(serve(self.memory, self.machine, request, np.zeros(1, np.int64), lines, self.image.flags, done))
+
+    def request(self, warp: WarpModel, time: int) -> np.ndarray:
+        """What an access of the current row asks of the memory from ``time`` on."""
+        table, row, request = warp.role.accesses, warp.row, np.zeros(1, REQUEST_RECORD)
+        base = self.program.cta_bases[warp.cta, table.tensor[row["access"]]] + row["global_offset"]
+        request["time"], request["base"], request["cta"], request["flag"] = time, base, warp.cta, -1
+        request["first"], request["count"] = warp.of_access("request_first"), warp.of_access("request_count")
+        return request
 
     def _ask(
         self, queued: Queued, time: int, arrived: Callable[[int], None] | None, cycles: int, skip: int = 0,
@@ -447,15 +487,10 @@ class _Sm:
         """The memory serves requests in the order in which they leave the SM."""
         yield self.env.timeout(int(request["time"][0]) - self.env.now)
         done = np.zeros(1, COMPLETION)
-        if self._serve(request, warp.role.accesses.requests, done) and arrived is not None:
+        if self.serve(request, warp.role.accesses.requests, done) and arrived is not None:
             if done["flag"][0] >= 0:
                 self.env.process(self._learn(warp, done[0]))
             self.env.process(self._answer(arrived, done[0], cycles, fill))
-
-    def _learn(self, warp: WarpModel, done: np.void) -> Process:
-        """What a poll found."""
-        yield self.env.timeout(done["time"] - self.env.now)
-        warp.missing, warp.polls = int(done["flag"]), True
 
     def _answer(
         self, arrived: Callable[[int], None], done: np.void, cycles: int, fill: Fill | None = None
@@ -468,13 +503,11 @@ class _Sm:
             for waiting in fill.waiting:
                 waiting(passed)
 
-    def _arrive(self, warp: WarpModel, barrier: int, now: int) -> None:
-        """All live warps of a CTA have to come; the barrier unit takes them one by one."""
+    def _arrive(self, warp: WarpModel, operand: int, now: int) -> None:
+        """The barrier unit takes warps one by one."""
         _, served = self.barrier_unit.serve(now, self.gpu.barrier.cycles_per_warp)
         mnemonic = self.program.statics[warp.row["pc"]].mnemonic
-        warp.at_barrier, warp.defers = barrier, mnemonic == "BAR.SYNC.DEFER_BLOCKING"
-        peers = [peer for part in self.parts for peer in part.warps if peer.live and peer.cta == warp.cta]
-        if all(peer.at_barrier == barrier for peer in peers):
-            found = next((peer.missing for peer in peers if peer.polls), 0)
-            for peer in peers:
-                peer.at_barrier, peer.barrier_end, peer.missing = None, served + self.gpu.barrier.base_cycles, found
+        warp.defers = mnemonic == "BAR.SYNC.DEFER_BLOCKING"
+        self.units.barrier(warp, operand, lambda: [peer for part in self.parts for peer in part.warps
+                                                   if peer.live and peer.cta == warp.cta],
+                           served + self.gpu.barrier.base_cycles)

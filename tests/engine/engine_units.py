@@ -98,6 +98,7 @@ class Part:
         self.reads: list[tuple[int, int]] = []
         """[start, end) in which the load/store unit reads registers, and the dispatcher cannot."""
         self.dispatch_free = 0
+        self.tensor_free = 0
         self.last: WarpModel | None = None
 
     def dispatch(self, now: int) -> int:

@@ -4,6 +4,7 @@ Leaves out pipes, queues and stages (engine_reference)."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import simpy
@@ -62,6 +63,9 @@ class WarpModel:
     """Memory instructions that the LSU has not taken."""
     drain: int = 0
     membar_end: int = 0
+    fence_state: str = "membar"
+    followers: list[tuple[int, Any]] = field(default_factory=list)
+    """(group, mbarrier that hears of it)"""
     missing: int = 0
     """What its CTA's last poll of a flag found: 0 the awaited value."""
     polls: bool = False
@@ -86,7 +90,7 @@ class WarpModel:
         if (kind in FENCED or not self.defers) and (self.at_barrier is not None or now < self.barrier_end):
             return "barrier"
         if now < self.membar_end:
-            return "membar"
+            return self.fence_state
         long_release, short_release = self._scoreboards(kind)
         if now < long_release:
             return "long_scoreboard"

@@ -27,6 +27,7 @@ from gpusim.experiments.micro.probe import NoProgram, cta_bytes_per_cycle, cycle
 from gpusim.experiments.micro.published import published_probes
 from gpusim.experiments.micro.recorded import recorded_probes
 from gpusim.experiments.micro.validate import mechanism_table
+from gpusim.experiments.micro.warpgroup import warpgroup_probes
 from gpusim.sass import parse_sass
 from gpusim.sass.launch import SassLaunch, Scalar, TensorPointer
 
@@ -39,7 +40,7 @@ def rows_in(table: str, **options: str) -> int:
 
 
 def test_no_row_of_a_table_is_dropped_silently() -> None:
-    tables = ("h200/mio.csv", "h200/lsu.csv", "h200/launch.csv", "published/a100_shared.csv",
+    tables = ("h200/mio.csv", "h200/lsu.csv", "h200/launch.csv", "h200/wgmma.csv", "published/a100_shared.csv",
               "published/ga102_memory.csv")
     emulated = (pd.read_csv(HARDWARE / "h200/pipes.csv")["op"] == "mma_m16n8k32_e4m3_f32").sum()
     measured = sum(map(rows_in, tables)) + rows_in("h200/pipes.csv") - emulated
@@ -141,10 +142,28 @@ def test_bandwidth_is_that_of_the_slowest_cta_and_writes_count_until_they_have_d
 
 
 def test_rows_that_nothing_can_ask_are_counted_with_their_reason() -> None:
-    bulk = [probe for probe in memory_probes() if probe.mechanism.startswith("bulk1d")]
-    result = validate_micro(probes=bulk)
-    assert result.summary["rows"] == len(bulk) == 9 and result.summary["built"] == 0
-    assert {row["reason"] for row in result.rows} == {"the engine has no bulk copies"}
+    samples = [probe for probe in memory_probes() if "lat dist" in probe.mechanism]
+    result = validate_micro(probes=samples)
+    assert result.summary["rows"] == len(samples) == 1 and result.summary["built"] == 0
+    assert {row["reason"] for row in result.rows} == {"each sample holds a store and two clock reads"}
+
+
+def test_bulk_copies_take_their_round_trip_and_a_ring_of_stages_hides_it() -> None:
+    bulk = [probe for probe in memory_probes() if "bulk1d" in probe.mechanism]
+    assert len(bulk) == 21
+    chosen = [probe for probe in bulk if probe.what in ("1024 bytes", "65536 bytes") or probe.what.startswith("1 CTAs")]
+    result = validate_micro(probes=chosen)
+    assert result.summary["built"] == result.summary["within_level"] == len(chosen) == 5
+
+
+def test_warpgroup_mma_takes_what_silicon_takes() -> None:
+    probes = list(warpgroup_probes())
+    assert len(probes) == 256
+    chosen = [p for p in probes if p.what in (
+        "n 256, 1 warpgroups, 8 a group, swizzle 128B", "n 64, 2 warpgroups, 8 a group, swizzle none",
+        "n 8, 1 warpgroups, 1 a group, swizzle 32B", "n 128, 1 warpgroups, 1 a group, swizzle 64B")]
+    result = validate_micro(probes=chosen)
+    assert result.summary["built"] == len(chosen) == 8 and result.summary["within_level"] >= 7
 
 
 @given(st.lists(st.floats(-90, 300), min_size=1, max_size=20))
@@ -168,7 +187,7 @@ def test_fields_of_a_table_become_numbers() -> None:
 @pytest.fixture
 def two_probes(monkeypatch: pytest.MonkeyPatch) -> None:
     ffma = PIPES["ffma, 1 warps, ILP 1"]
-    refused = replace(next(p for p in memory_probes() if "bulk" in p.mechanism), measured=1.0)
+    refused = replace(next(p for p in memory_probes() if "lat dist" in p.mechanism), measured=1.0)
     monkeypatch.setattr("gpusim.experiments.micro.validate.all_probes", lambda: [ffma, refused])
 
 
@@ -189,7 +208,7 @@ def test_the_command_prints_rows_reasons_and_mechanisms(
     status, out, _ = run_cli(monkeypatch, capsys, "--micro")
     assert status == 0
     assert "ffma, 1 warps, ILP 1" in out and "4.17" in out
-    assert "Not built: 1 of 2" in out and "the engine has no bulk copies" in out and "Within level" in out
+    assert "Not built: 1 of 2" in out and "each sample holds a store" in out and "Within level" in out
 
 
 @pytest.mark.usefixtures("two_probes")

@@ -29,7 +29,8 @@ def few_rows(kernels, tmp_path):
     hand = kernels[kernels["source"] == "hand"]
     small = hand.assign(work=hand["M"] * hand["N"] * hand["K"]).sort_values("work").drop(columns="work").head(2)
     path = tmp_path / "kernels.csv"
-    pd.concat([small, kernels[kernels["family"].str.startswith("sm90_")].head(1)]).to_csv(path, index=False)
+    other = kernels[kernels["family"].str.startswith("sm90_")].head(1).assign(family="sm90_pingpong")
+    pd.concat([small, other]).to_csv(path, index=False)
     return path
 
 
@@ -52,6 +53,18 @@ def test_every_hand_written_row_names_a_program(kernels):
 )
 def test_a_row_that_cannot_be_built_says_why(kernels, change: dict[str, object], reason: str):
     row = kernels.iloc[0].to_dict() | change
+    with pytest.raises(Unbuilt, match=reason):
+        job_for_row(row, gpu="h200", fidelity="full")
+
+
+@pytest.mark.parametrize(("change", "reason"), [
+    ({"cluster_m": 2}, "gemm_sm90 has cluster_m 1 only, got 2"),
+    ({"inst_n": 64}, "gemm_sm90 has inst_n 128 here only, got 64"),
+    ({"b_dtype": "bf16"}, "gemm_sm90 has b_dtype f16 here only, got bf16"),
+    ({"raster_log": 1}, "gemm_sm90 has raster_log 0 only, got 1"),
+])
+def test_an_sm90_row_that_cannot_be_built_says_why(kernels, change: dict[str, object], reason: str):
+    row = kernels[kernels["family"] == "sm90_coop"].iloc[0].to_dict() | change
     with pytest.raises(Unbuilt, match=reason):
         job_for_row(row, gpu="h200", fidelity="full")
 

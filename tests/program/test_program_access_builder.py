@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,8 +11,8 @@ from gpusim.errors import UserError
 from gpusim.memory import async_cost, shared_cost, warp_lines
 from gpusim.memory.async_copy import bypass_pieces
 from gpusim.memory.sectors import LINE
-from gpusim.program.access import REQUEST
-from gpusim.program.access_builder import Access, build_access_table
+from gpusim.program.access import REQUEST, BulkBox
+from gpusim.program.access_builder import Access, BulkRows, build_access_table
 
 LANES = np.arange(32)
 FULL = np.full(2, 0xFFFFFFFF, np.uint32)
@@ -93,3 +95,16 @@ def test_mistakes() -> None:
         build_access_table([ldmatrix()], num_warps=3)
     with pytest.raises(UserError, match="a 16-byte access needs an address that is a multiple of 16, got 8"):
         build_access_table([ldmatrix(ROWS + 8)])
+
+
+def test_a_bulk_copy_has_the_lines_of_its_box_and_no_lanes() -> None:
+    box = BulkBox(-1, 1, 0, (0, 64), (3, 64), 1024, "128B")
+    rows = BulkRows(offset=np.array([[0, 0, 0], [0, 4096, 8192]]),
+                    inside_bytes=np.array([[0, 0, 0], [128, 128, 0]]), bytes=np.array([0, 384]), boxes=(box,))
+    copy = Access("TMALDG", "tma A -> sA", 16, None, None, 0, np.array([0, 1], np.uint32), np.zeros(2, np.uint32), rows)
+    table = build_access_table([load(), copy])
+    assert table.bulk_bytes.tolist() == [[0, 0], [0, 384]] and table.request_count[1].tolist() == [0, 2]
+    lines = table.requests[table.request_first[1, 1]:][:2]
+    assert lines["line_offset"].tolist() == [0, 4096] and (lines["sector_mask"] == 15).all()
+    assert table.bulk == (replace(box, row=1),)
+    assert (table.wavefronts[1] == 0).all()

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import gpusim as gs
+from gpusim.program import Program, RoleProgram
 
 EXPECTED = Path(__file__).parent / "expected"
 GEMM = {"M": 256, "N": 256, "K": 256}
@@ -24,6 +25,7 @@ PROGRAMS = {
     "gemm_batched": {**GEMM, "batches": 2}, "gemm_gather_scatter": GEMM, "gemm_grouped": {}, "gemm_sparse": GEMM,
     **dict.fromkeys(("complex_gemm", "gemm_interleaved", "igemm_dp4a", "wmma_gemm"), GEMM),
     **{name: {**GEMM, "K": 1024} for name in ("gemm_splitk_parallel", "gemm_splitk_serial", "gemm_streamk")},
+    **dict.fromkeys(("gemm_sm90", "hgemm_producer_consumer", "hgemm_warp_specialized"), GEMM),
     "conv2d_fprop": {"N": 2, "H": 8, "W": 16, "C": 40, "K": 128, "R": 3, "S": 3},
 }
 """What is summarised, by name: the problem size."""
@@ -31,7 +33,15 @@ PROGRAMS = {
 
 def summary(name: str) -> dict[str, Any]:
     program = gs.load_program(name).record(gs.load_gpu("h200"), PROGRAMS[name])
-    role = program.classes[0].roles[0]
+    launch = {"grid": list(program.launch.grid), "threads": program.launch.threads_per_cta,
+              "registers": program.launch.registers_per_thread, "shared_bytes": program.launch.shared_bytes}
+    roles = program.classes[0].roles
+    if len(roles) == 1:
+        return {"launch": launch, **role_summary(program, roles[0])}
+    return {"launch": launch, "roles": {role.name: role_summary(program, role) for role in roles}}
+
+
+def role_summary(program: Program, role: RoleProgram) -> dict[str, Any]:
     statics = [program.statics[pc] for pc in role.ops["pc"].tolist()]
     performed = role.ops["access"][(role.ops["access"] >= 0) & (role.ops["active"] == 1)].tolist()
     accesses = role.accesses
@@ -45,8 +55,6 @@ def summary(name: str) -> dict[str, Any]:
             masks = accesses.requests["sector_mask"][start : start + lines].tolist()
             entry["sectors"] += sum(mask.bit_count() for mask in masks)
     return {
-        "launch": {"grid": list(program.launch.grid), "threads": program.launch.threads_per_cta,
-                   "registers": program.launch.registers_per_thread, "shared_bytes": program.launch.shared_bytes},
         "instructions_by_scope": dict(sorted(Counter(static.scope for static in statics).items())),
         "instructions": dict(sorted(Counter(static.mnemonic for static in statics).items())),
         "accesses": {label: dict(sorted(entry.items())) for label, entry in sorted(by_label.items())},

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from gpusim.arch import InstructionEntry, InstructionTable, load_gpu
+from gpusim.arch import load_gpu
 from gpusim.engine.result import WARP_STATES, SimulationResult
 from gpusim.program import Program
 from gpusim.report.executions import static_executions
@@ -72,11 +71,7 @@ def test_flops_of_an_mma_follow_from_its_mnemonic(mnemonic: str, flops: int):
 
 
 def test_the_tensor_peak_is_that_of_the_widest_warpgroup_mma(tiny_program):
-    spec = load_gpu("h200")
-    wgmma = InstructionEntry(patterns=("HGMMA.64x256x16",), kind="wgmma", pipe="tensor", issue_interval_cycles=128,
-                             latency_cycles=128)
-    table = InstructionTable([wgmma, *spec.instructions])
-    gpu = SimpleNamespace(sm=spec.sm, instruction_table=table)
+    gpu = load_gpu("h200")
     assert tensor_peak_flops_per_cycle(tiny_program, gpu) == 132 * 4096
     assert mma_peak_flops_per_cycle(tiny_program, gpu) == pytest.approx(132 * 4096 * 2 / 3)
 

@@ -68,7 +68,7 @@ def test_specialised_warps_are_roles(architecture: str) -> None:
     assert (producer.num_warps, consumer.num_warps) == (1, 3)
     barriers = [[int(op["operand"]) for op in role.ops if "BAR" in program.statics[op["pc"]].mnemonic]
                 for role in (producer, consumer)]
-    assert barriers == [[1, 2] * 5] * 2
+    assert barriers == [[1 | 128 << 8, 2 | 128 << 8] * 5] * 2  # of all 128 threads
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)

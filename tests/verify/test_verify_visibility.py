@@ -261,7 +261,7 @@ def test_arrive_publishes_what_was_written_before_it_and_nothing_later() -> None
     producer = RoleBuilder(name="producer")
     producer.load_global((0, 1), LANE * 4, tensor=0)
     producer.store_shared((0, 1), LANE * 4)
-    producer.op("BAR.ARV", operand=64 << 16 | 2)
+    producer.op("BAR.ARV", operand=64 << 8 | 2)
     producer.store_shared((0, 1), LANE * 4 + 128)
     consumer = RoleBuilder(first_warp=1, name="consumer")
     consumer.barrier(2, threads=64)

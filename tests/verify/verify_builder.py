@@ -73,7 +73,7 @@ class RoleBuilder:
         return self.op("DEPBAR.LE", operand=allowed)
 
     def barrier(self, number: int = 0, threads: int = 0) -> int:
-        return self.op("BAR.SYNC.DEFER_BLOCKING", operand=threads << 16 | number)
+        return self.op("BAR.SYNC.DEFER_BLOCKING", operand=threads << 8 | number)
 
     def build(self, first_pc: int) -> tuple[RoleProgram, list[Static]]:
         ops = empty_ops(len(self.rows))

@@ -12,7 +12,7 @@ from gpusim.dsl.backend.barriers import COMMIT_BARRIER, BarrierFields, assign_ba
 from gpusim.dsl.backend.instruction import FENCES, IN_ORDER, Instruction, late_reads
 from gpusim.dsl.backend.state import FlowState, Pending
 from gpusim.dsl.backend.uses import Dues, Edges, dues_of_blocks
-from gpusim.program import NO_BARRIER
+from gpusim.program import NO_BARRIER, UNIFORM_BASE
 
 __all__ = ["MAX_STALL_CYCLES", "ControlFields", "control_fields"]
 
@@ -22,6 +22,11 @@ MAX_STALL_CYCLES = 15
 _SET_TO_WAIT_CYCLES = 2
 """A barrier counts one cycle after the instruction that sets it, so a wait stands two cycles behind (as in every
 h200/sass listing)."""
+
+
+_DESCRIPTOR_CYCLES = 7
+"""A uniform result reaches a wgmma's descriptors so much later than other readers: UIADD3 to HGMMA takes 11 cycles in
+CUTLASS's sm90 loops as ptxas 13 compiles them, but behind WARPGROUP.ARRIVE, for which the next wgmma waits anyway."""
 
 
 @dataclass
@@ -71,9 +76,12 @@ def _run(block: _Block) -> FlowState:
     state = block.entry.moved(0)
     fields = block.fields
     fields.wait_mask, cycles, earliest = [], [], 0
+    waits_anyway = False
     for row, instruction in enumerate(block.code):
         mask = state.wait_mask(instruction.reads, instruction.writes, IN_ORDER.get(instruction.kind))
-        cycle = _issue_cycle(state, instruction, mask, earliest)
+        delay = _DESCRIPTOR_CYCLES if instruction.kind == Kind.wgmma and not waits_anyway else 0
+        waits_anyway = instruction.kind == Kind.wgmma_control or (waits_anyway and instruction.kind != Kind.wgmma)
+        cycle = _issue_cycle(state, instruction, mask, earliest, delay)
         state.waited(mask)
         _after_issue(state, block, row, cycle)
         fields.wait_mask.append(mask)
@@ -84,8 +92,9 @@ def _run(block: _Block) -> FlowState:
     return state.moved(earliest)
 
 
-def _issue_cycle(state: FlowState, instruction: Instruction, mask: int, earliest: int) -> int:
-    reads = [state.ready.get(unit, 0) for unit in instruction.reads]
+def _issue_cycle(state: FlowState, instruction: Instruction, mask: int, earliest: int, delay: int) -> int:
+    """``delay``: cycles that uniform results take longer to get here."""
+    reads = [state.ready.get(unit, -delay) + (delay if unit >= UNIFORM_BASE else 0) for unit in instruction.reads]
     writes = [state.ready.get(unit, 0) - instruction.latency_cycles + 1 for unit in instruction.writes]
     waits = [at + _SET_TO_WAIT_CYCLES for barrier, at in state.set_at.items() if _watches(instruction, mask, barrier)]
     return max([earliest, state.pipe_free.get(instruction.pipe, 0), *reads, *writes, *waits])

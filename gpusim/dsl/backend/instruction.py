@@ -11,7 +11,8 @@ import numpy as np
 from gpusim.arch import InstructionTable, Kind, Pipe
 from gpusim.program import PREDICATE_BASE
 
-__all__ = ["ASYNC_ORDER", "FENCES", "IN_ORDER", "LOAD_TO_USE_CYCLES", "MEMORY", "Instruction", "decode", "late_reads"]
+__all__ = ["ASYNC_ORDER", "FENCES", "IN_ORDER", "LOAD_TO_USE_CYCLES", "MEMORY", "Instruction", "decode", "late_reads",
+           "waits_for_group"]
 
 _SHARED, _COPY, _GLOBAL = 1, 2, 3
 
@@ -81,8 +82,15 @@ def decode(ops: np.ndarray, mnemonics: Sequence[str], table: InstructionTable) -
             for pc, dst, dst_count, starts, counts in zip(*columns, strict=True)]
 
 
+def waits_for_group(kind: Kind) -> bool:
+    """Whether results are awaited by groups: WARPGROUP.DEPBAR hands them over, no register keeps track of them."""
+    return kind == Kind.wgmma
+
+
 def _instruction(mnemonic: str, table: InstructionTable, writes: _Units, reads: _Units) -> Instruction:
     entry = table.lookup(mnemonic)
+    if waits_for_group(entry.kind):
+        return Instruction(entry.kind, entry.pipe, 1, 1, 1, False, reads, writes)
     waves = _wavefronts(mnemonic) if entry.kind in _BY_WAVEFRONT else 1
     interval, latency = entry.issue_interval_cycles, entry.latency_cycles
     expected = LOAD_TO_USE_CYCLES if entry.kind == Kind.global_load else latency + (waves - 1) * interval

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gpusim.arch import InstructionTable, Kind
-from gpusim.dsl.backend.instruction import IN_ORDER
+from gpusim.dsl.backend.instruction import IN_ORDER, waits_for_group
 from gpusim.dsl.backend.scan import Stream
 from gpusim.program import PREDICATE_BASE
 
@@ -18,6 +18,8 @@ __all__ = ["dense_stream"]
 def dense_stream(ops: np.ndarray, mnemonics: Sequence[str], table: InstructionTable) -> Stream:
     """Flat arrays of the (N,) OP rows."""
     entries = table.arrays(mnemonics)
+    grouped = np.array([waits_for_group(Kind(kind)) for kind in entries["kind"]], bool)
+    entries["variable_latency"][grouped], entries["latency"][grouped] = False, 1
     order_class = np.array([IN_ORDER.get(Kind(kind), 0) for kind in entries["kind"]], np.int64)
     pcs = ops["pc"]
     read_row, read_unit = _expand(ops["src_start"], ops["src_count"])

@@ -54,6 +54,9 @@ that hold a tile between global and shared memory within 10 of what ptxas report
 SCALAR_SCRATCH, ASYNC_SCALAR, BACK_SCALAR = 17, 5, 3
 """The same for a loop of FFMA: per 128 threads, for cp.async, less for each operand whose pointer is computed back from
 the last row; with it the eight SIMT loops of main_loops.md and four more of 64x64 to 128x64 come out within 2."""
+WARPGROUP_SCRATCH = 26
+"""The same beside a warpgroup's accumulators: CUTLASS's KernelTmaWarpSpecialized takes 154 registers with 128 of them
+and 90 with 64, whatever its epilogue needs for a while."""
 CTAS_AIMED_AT = 2
 """Per SM: pointers stay in registers only where so many CTAs still fit."""
 MOST_OWN_POINTERS = 5
@@ -83,6 +86,9 @@ def plan_addresses(body: BasicBlock, threads: int, spec: GpuSpec) -> AddressPlan
     for 58 of the 60 kernels in gemm.cu, and the number of CTAs per SM that follows is right for all of them.
     """
     specs = [statement.spec for statement in body.statements]
+    accumulators = _warpgroup_registers(specs)
+    if accumulators:
+        return AddressPlan(True, accumulators + WARPGROUP_SCRATCH, False, squeezable=False)
     if any(isinstance(spec, Code) for spec in specs):
         multiplies = any(isinstance(spec, Mma) for spec in specs)  # without, live ranges tell
         needed = _iterator_registers(specs, threads) if multiplies else 0
@@ -95,6 +101,13 @@ def plan_addresses(body: BasicBlock, threads: int, spec: GpuSpec) -> AddressPlan
     needed = _fragment_registers(specs) + addresses + SCRATCH_REGISTERS
     resident = needed <= _registers_for(CTAS_AIMED_AT, threads, spec)
     return AddressPlan(resident, needed, resident and pieces > MOST_OWN_POINTERS)
+
+
+def _warpgroup_registers(specs: Sequence[Spec]) -> int:
+    """Accumulators of a body's wgmmas."""
+    groups = {line.dst for spec in specs if isinstance(spec, Code) for line in spec.lines
+              if line.mnemonic.startswith("HGMMA")}
+    return sum(count for _, count in groups)
 
 
 def _iterator_registers(specs: Sequence[Spec], threads: int) -> int:

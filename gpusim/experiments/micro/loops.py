@@ -15,7 +15,7 @@ from gpusim.sass.optable import instruction_rows, statics_of
 from gpusim.sass.parser import SassFunction, parse_sass
 from gpusim.sass.scopes import loops
 
-__all__ = ["GLOBAL_BASES", "body_after_clock", "exit_pc", "loop_around", "looped_role", "one_tensor_program",
+__all__ = ["GLOBAL_BASES", "body_after_clock", "exit_pc", "function_of", "loop_around", "looped_role", "one_tensor_program",
            "tail_pcs"]
 
 GLOBAL_BASES = ("LDG", "STG", "LDGSTS")
@@ -24,14 +24,15 @@ FULL_MASK = 0xFFFF_FFFF
 
 
 @lru_cache
-def _function(kernel: CompiledKernel) -> SassFunction:
+def function_of(kernel: CompiledKernel) -> SassFunction:
+    """Its parsed text."""
     return parse_sass(kernel.text, name=kernel.source)[0]
 
 
 def body_after_clock(kernel: CompiledKernel) -> range:
     """Instructions of the first loop behind the first clock read that touches global memory."""
-    instructions, clock = _function(kernel).instructions, kernel.clock_pcs[0]
-    return next(range(loop.first, loop.last + 1) for loop in loops(_function(kernel)) if loop.first > clock
+    instructions, clock = function_of(kernel).instructions, kernel.clock_pcs[0]
+    return next(range(loop.first, loop.last + 1) for loop in loops(function_of(kernel)) if loop.first > clock
                 and any(i.base in GLOBAL_BASES for i in instructions[loop.first:loop.last + 1]))
 
 
@@ -49,7 +50,7 @@ def tail_pcs(kernel: CompiledKernel) -> range:
 
 def exit_pc(kernel: CompiledKernel) -> int:
     """An EXIT that no predicate guards."""
-    return next(n for n, i in enumerate(_function(kernel).instructions) if i.base == "EXIT" and i.guard is None)
+    return next(n for n, i in enumerate(function_of(kernel).instructions) if i.base == "EXIT" and i.guard is None)
 
 
 def looped_role(
@@ -60,7 +61,7 @@ def looped_role(
 
     Offsets are used again from the start when there are more accesses than offsets.
     """
-    function, order = _function(kernel), np.array([*pcs, exit_pc(kernel)])
+    function, order = function_of(kernel), np.array([*pcs, exit_pc(kernel)])
     ops = instruction_rows(function)[order]
     idle = np.array([i.guard is not None and i.guard.is_zero and i.guard.negated for i in function.instructions])
     ops["active"][idle[order]] = 0
@@ -84,7 +85,7 @@ def one_tensor_program(
     index = np.zeros((ctas, 3), np.int32)
     index[:, 0] = np.arange(ctas)
     return Program(
-        name=kernel.part, statics=statics_of(_function(kernel)),
+        name=kernel.part, statics=statics_of(function_of(kernel)),
         classes=tuple(CtaClass(f"class {number}", (role,)) for number, role in enumerate(roles)),
         launch=Launch((ctas, 1, 1), 32 * roles[0].num_warps, registers, shared_bytes),
         cta_class=cta_class.astype(np.int32), cta_bases=(MEMORY_ADDRESS + starts_bytes)[:, None].astype(np.int64),

@@ -1,5 +1,6 @@
 """Models memory.csv: pointer chases through L1, L2 and DRAM, and bandwidths by number of CTAs.
-Leaves out bulk copies; runs fewer repetitions than the hardware did, as a steady state needs no more."""
+Leaves out bulk copies (gpusim.experiments.micro.bulk); runs fewer repetitions than the hardware: a steady state needs
+no more."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ import pandas as pd
 
 from gpusim.arch import GpuSpec, load_gpu
 from gpusim.engine import simulate
+from gpusim.experiments.micro.bulk import bulk_probe
 from gpusim.experiments.micro.compiled import HARDWARE, CompiledKernel
 from gpusim.experiments.micro.loops import body_after_clock, loop_around, looped_role, one_tensor_program, tail_pcs
 from gpusim.experiments.micro.probe import NoProgram, Probe, cta_bytes_per_cycle, cycles_between
@@ -37,8 +39,8 @@ CHASES = {"ldg_l1_chase_cycles": ("chase_ca", "L1 latency"), "ldg_l2_chase_cycle
 BANDWIDTHS = {"l2_read_cg": ("LDG128", 0), "l1_read_ca": ("LDG128", 1), "l2_cpasync": ("CPA16", 2),
               "l2_write": ("STG128", 3), "dram_read": ("LDG128", 0), "dram_write": ("STG128", 3)}
 """Memory operation, and template argument of the kernel ``bw``."""
-REASONS = {"ldg_l2_lat_dist": "each sample holds a store and two clock reads",
-           "bulk1d_roundtrip_l2": "the engine has no bulk copies", "l2_bulk1d": "the engine has no bulk copies"}
+REASONS = {"ldg_l2_lat_dist": "each sample holds a store and two clock reads"}
+BULK = ("bulk1d_roundtrip_l2", "l2_bulk1d")
 ELSEWHERE = ("cpasync16_roundtrip_l2",)
 
 _GRID = re.compile(r"(\d+)ctas_x(\d+)thr_per(\d+)KB_wrap(\d+)KB")
@@ -49,6 +51,8 @@ def memory_probes() -> Iterator[Probe]:
     for row in pd.read_csv(HARDWARE / "h200/memory.csv", comment="#").to_dict("records"):
         if row["what"] in CHASES:
             yield _chase(row)
+        elif row["what"] in BULK:
+            yield bulk_probe(row)
         elif row["what"] in REASONS:
             yield _unbuilt(row, REASONS[row["what"]])
         elif row["what"] not in ELSEWHERE:

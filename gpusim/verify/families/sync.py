@@ -1,15 +1,17 @@
 """Models the order of things: cp.async groups (LDGDEPBAR, DEPBAR.LE), CTA barriers (BAR), EXIT.
-Leaves out mbarriers and cluster barriers; scoreboard waits other than for copies order nothing here."""
+Leaves out mbarriers (gpusim.verify.families.mbarrier) and cluster barriers; scoreboard waits other than for copies
+order nothing here."""
 
 from __future__ import annotations
 
 from gpusim.program import NO_BARRIER
+from gpusim.verify.families.bulk import wait_for_stores
 from gpusim.verify.state import BarrierArrival, Batch
 from gpusim.verify.step import Step
 
-__all__ = ["arrive", "commit_group", "exit_warp", "sync", "wait_group"]
+__all__ = ["arrive", "commit_group", "exit_warp", "fence_proxy", "sync", "wait_group"]
 
-_COUNT_BITS = 16
+_COUNT_BITS, _BARRIER_BITS = 16, 8
 
 
 def commit_group(step: Step) -> None:
@@ -23,6 +25,8 @@ def commit_group(step: Step) -> None:
 def wait_group(step: Step) -> None:
     """DEPBAR.LE SBx, n completes all but the newest n groups of that scoreboard; operand = x << 16 | n."""
     scoreboard, allowed = step.op.operand >> _COUNT_BITS, step.op.operand & ((1 << _COUNT_BITS) - 1)
+    if scoreboard == 0:
+        wait_for_stores(step, allowed)
     mine = [group for group in step.role.copy_groups if group[0] == scoreboard]
     for group in mine[:max(0, len(mine) - allowed)]:
         for copy in group[1]:
@@ -31,7 +35,7 @@ def wait_group(step: Step) -> None:
 
 
 def sync(step: Step) -> None:
-    """BAR.SYNC id[, threads]: arrive and wait. operand = threads << 16 | id; threads 0: the whole CTA."""
+    """BAR.SYNC id[, threads]: arrive and wait. operand = threads << 8 | id; threads 0: the whole CTA."""
     step.role.waiting_at = _arrive(step)
     _complete(step.batch, step.role.waiting_at)
 
@@ -39,6 +43,11 @@ def sync(step: Step) -> None:
 def arrive(step: Step) -> None:
     """BAR.ARV id, threads: arrive and go on."""
     _complete(step.batch, _arrive(step))
+
+
+def fence_proxy(step: Step) -> None:
+    """FENCE.VIEW.ASYNC: what these warps stored to shared memory is there for TMA and wgmma."""
+    step.batch.shared.tracker.fence(step.role.warps)
 
 
 def exit_warp(step: Step) -> None:
@@ -52,7 +61,7 @@ def _scoreboard(step: Step) -> int:
 
 def _arrive(step: Step) -> int:
     """Note the arrival; the barrier's number."""
-    barrier, threads = step.op.operand & ((1 << _COUNT_BITS) - 1), step.op.operand >> _COUNT_BITS
+    barrier, threads = step.op.operand & ((1 << _BARRIER_BITS) - 1), step.op.operand >> _BARRIER_BITS
     batch, role = step.batch, step.role
     expected = threads or batch.program.launch.threads_per_cta
     arrival = BarrierArrival(role, expected, batch.shared.tracker.arrive(role.warps))

@@ -1,0 +1,141 @@
+"""Models wgmma: four warps issue an instruction, the SM's tensor pipe works on one at a time, groups of them complete.
+Leaves out registers: that a warpgroup waits before it touches its accumulators is in the control instructions."""
+
+from __future__ import annotations
+
+from numba import njit
+
+from gpusim.arch.instructions import Pipe
+from gpusim.engine.attribution import record
+from gpusim.engine.operands import WAVES_SHIFT
+from gpusim.engine.result import EVENT_KINDS, WARP_STATES
+from gpusim.engine.scoreboards import ready_time
+from gpusim.engine.state import COUNTERS, GROUPS, NEVER, WGMMAS
+
+__all__ = ["await_wgmma", "issue_wgmma", "start_wgmma"]
+
+TENSOR, GMMA = int(Pipe.tensor), WARP_STATES.index("gmma")
+CLOSES, WARPS = 1, 4
+HMMA_COUNT, STAGE_CYCLES, PIPE_CYCLES = (
+    COUNTERS.index(name) for name in ("hmma_instructions", "data_stage_cycles", "wgmma_pipe_cycles"))
+MMA_EVENT = EVENT_KINDS.index("mma")
+
+
+@njit(cache=True, nogil=True)
+def issue_wgmma(st, mach, s, w, row, op, time):
+    """One warp's share; with the last warp of the warpgroup the instruction is ready for the tensor pipe."""
+    sm, warp = st.sms[s], st.warps[s, w]
+    group = st.warpgroups[s, warp.cta_slot, warp.warp // WARPS]
+    if warp.wgmma_issued - group.started >= WGMMAS:
+        raise RuntimeError("more wgmma of one warpgroup wait for the tensor pipe than the simulator tracks")
+    place = warp.wgmma_issued % WGMMAS
+    warp.wgmma_issued += 1
+    warp.wgmma_groups += row.operand & CLOSES
+    sm.counters[HMMA_COUNT] += 1
+    group.arrived[place] += 1
+    if group.arrived[place] == WARPS:
+        group.arrived[place] = 0
+        group.row[place], group.ready[place] = op, time + mach.wgmma_start
+        group.issued += 1
+        sm.wgmma_event = min(sm.wgmma_event, max(group.ready[place], pipe_free(st.parts[s])))
+
+
+@njit(cache=True, nogil=True)
+def pipe_free(parts):
+    """When the tensor pipes of all sub-partitions are."""
+    free = parts[0].pipe_free[TENSOR]
+    for p in range(1, WARPS):
+        free = max(free, parts[p].pipe_free[TENSOR])
+    return free
+
+
+@njit(cache=True, nogil=True)
+def ready_of(group):
+    """When the warpgroup's next instruction could start."""
+    return group.ready[group.started % WGMMAS] if group.started < group.issued else NEVER
+
+
+@njit(cache=True, nogil=True)
+def choose(sm, groups, time):
+    """(CTA slot, number) of the warpgroup that goes next: the one that has the pipe, else the one that was ready first.
+    """
+    slot, number = sm.wgmma_slot, sm.wgmma_number
+    if ready_of(groups[slot, number]) > time:
+        for i in range(groups.shape[0]):
+            for j in range(groups.shape[1]):
+                if ready_of(groups[i, j]) < ready_of(groups[slot, number]):
+                    slot, number = i, j
+    return slot, number
+
+
+@njit(cache=True, nogil=True)
+def plan_next(sm, parts, groups):
+    """When the pipe is free and some warpgroup ready."""
+    ready = NEVER
+    for i in range(groups.shape[0]):
+        for j in range(groups.shape[1]):
+            ready = min(ready, ready_of(groups[i, j]))
+    sm.wgmma_event = max(ready, pipe_free(parts))
+
+
+@njit(cache=True, nogil=True)
+def close(st, ops, s, slot, number):
+    """A group of the warpgroup is closed: warps that wait for it learn when it is complete."""
+    group, warps = st.warpgroups[s, slot, number], st.warps[s]
+    closed = group.groups
+    group.group_end[closed % GROUPS] = group.end
+    group.groups = closed + 1
+    for w in range(len(warps)):
+        warp = warps[w]
+        if warp.live and warp.cta_slot == slot and warp.warp // WARPS == number and (
+                warp.membar_end == NEVER + 1 + closed):
+            warp.membar_end = group.end
+            warp.ready = ready_time(warp, ops[warp.op])
+            part = st.parts[s, w % 4]
+            part.next_issue = min(part.next_issue, warp.ready)
+
+
+@njit(cache=True, nogil=True)
+def record_wgmma(st, win, s, slot, number, op, row, time):
+    """The instruction in the pipe, for each of its warps."""
+    for w in range(len(st.warps[s])):
+        warp = st.warps[s, w]
+        if warp.live and warp.cta_slot == slot and warp.warp // WARPS == number:
+            record(win, st.sms[s], w, warp, MMA_EVENT, 0, row.pc, op, time, time + row.interval)
+
+
+@njit(cache=True, nogil=True)
+def start_wgmma(st, ops, win, s, time):
+    """The tensor pipe takes the next instruction. Its operands take turns at the data stage: they wait for nothing that
+    is there already, everything that comes later waits for them."""
+    sm, parts, groups = st.sms[s], st.parts[s], st.warpgroups[s]
+    if pipe_free(parts) <= time:
+        slot, number = choose(sm, groups, time)
+        group = groups[slot, number]
+        op = group.row[group.started % WGMMAS]
+        row = ops[op]
+        group.started += 1
+        sm.wgmma_slot, sm.wgmma_number = slot, number
+        for p in range(WARPS):
+            parts[p].pipe_free[TENSOR] = time + row.interval
+        sm.data_stage = max(sm.data_stage, time) + (row.operand >> WAVES_SHIFT)
+        sm.counters[STAGE_CYCLES] += row.operand >> WAVES_SHIFT
+        sm.counters[PIPE_CYCLES] += row.interval
+        group.end = max(group.end, time + row.interval + row.latency)
+        if row.operand & CLOSES:
+            close(st, ops, s, slot, number)
+        if sm.record_end:
+            record_wgmma(st, win, s, slot, number, op, row, time)
+    plan_next(sm, parts, groups)
+
+
+@njit(cache=True, nogil=True)
+def await_wgmma(st, s, w, row):
+    """WARPGROUP.DEPBAR: until at most so many groups that the warp has closed are under way."""
+    warp = st.warps[s, w]
+    group = st.warpgroups[s, warp.cta_slot, warp.warp // WARPS]
+    newest = warp.wgmma_groups - 1 - row.operand
+    if row.operand < 0 or newest < 0 or newest < group.groups - GROUPS:
+        return
+    warp.fence_state = GMMA
+    warp.membar_end = group.group_end[newest % GROUPS] if newest < group.groups else NEVER + 1 + newest
