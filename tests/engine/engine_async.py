@@ -27,7 +27,7 @@ __all__ = ["ASYNCHRONOUS", "Asynchronous"]
 
 Process = Generator[simpy.Event, None, None]
 ASYNCHRONOUS = (Kind.mbarrier, Kind.bulk_copy, Kind.wgmma, Kind.wgmma_control)
-BEFORE_ISSUES = 0.75
+BEFORE_ISSUES = 0.9
 """The tensor pipe starts an instruction in a cycle before anything else happens in it."""
 NEVER = 1 << 60
 

@@ -434,7 +434,7 @@ class Sm:
     def write_cycles(self, warp: WarpModel, row: np.void) -> int:
         """A line takes a turn of the port per sector, but never less than a least time."""
         table, access, noc = warp.role.accesses, row["access"], self.gpu.noc
-        if not table.operation[access].startswith("STG"):  # atomics
+        if not table.operation[access].startswith(("STG", "TMASTG")):  # atomics
             data_bytes = warp.of_row(row, "lane_mask").bit_count() * int(table.bytes_per_lane[access])
             return -(-data_bytes // self.gpu.shared.bytes_per_wavefront)
         first = warp.of_row(row, "request_first")
