@@ -24,10 +24,10 @@ from gpusim.dsl.dtypes import u1 as u1
 from gpusim.dsl.dtypes import u4 as u4
 from gpusim.dsl.dtypes import u8 as u8
 from gpusim.dsl.gather import global_iterator as global_iterator
+from gpusim.dsl.hopper.mma import tiled_mma as tiled_mma
 from gpusim.dsl.iterators import GlobalIterator as GlobalIterator
 from gpusim.dsl.iterators import SharedAccess as SharedAccess
 from gpusim.dsl.iterators import lane_bits as lane_bits
-from gpusim.dsl.hopper.mma import tiled_mma as tiled_mma
 from gpusim.dsl.kernel import Kernel as Kernel
 from gpusim.dsl.kernel import kernel as kernel
 from gpusim.dsl.launch import SCHEDULE_COLUMNS as SCHEDULE_COLUMNS

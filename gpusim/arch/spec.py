@@ -53,14 +53,15 @@ class Sm(Section):
 
 
 class Issue(Section):
-    policy: Literal["gto", "lrr", "oldest", "youngest", "grr"] = Field(description="Which ready warp a scheduler prefers.")
+    policy: Literal["gto", "lrr", "oldest", "youngest", "grr"] = Field(
+        description="Which ready warp a scheduler prefers; grr: the last one, then the others in turn.")
     width: Count = Field(description="Warp instructions a sub-partition issues per cycle.")
     taken_branch_cycles: Count = Field(description="Cycles from a taken branch to the warp's next instruction.")
 
 
 class Mio(Section):
     queue_depth: Count = Field(description="Memory instructions a sub-partition may have waiting for the LSU.")
-    buffer_entries: Count = Field(description="Instructions the LSU has taken out of the queues and works off in order.")
+    buffer_entries: Count = Field(description="Instructions that the LSU has taken and works off in order.")
     lsu_entries: Count = Field(description="Shared-memory accesses of an SM between that buffer and the data stage.")
     operand_bytes_per_cycle: Count = Field(description="Addresses and data one sub-partition sends to the LSU.")
     address_bytes_per_cycle: Count = Field(description="Addresses all sub-partitions together send to the LSU.")

@@ -136,9 +136,8 @@ def global_access(sm, warp, mach, row, access, start):
         warp.tag_end = sm.tag_stage
         sm.counters[LDGSTS_COUNT] += 1
         count_shared(sm, access, LDGSTS)
-    elif not writes(row):
-        if access.count == 0:
-            settle_board(warp, row.write_barrier, start + 1)
+    elif access.count == 0 and not writes(row):
+        settle_board(warp, row.write_barrier, start + 1)
     return leaves
 
 
@@ -343,10 +342,9 @@ def send(st, mach, ops, acc, win, s, w, row, time):
     work, token = NOTHING, np.int64(NO_BOARD)
     if row.flags & ACTIVE and row.kind == COMMIT:
         work = COMMITS
-    elif row.flags & ACTIVE and row.kind == MBARRIER:
-        if row.operand != PLAIN:
-            work, token = SIGNALS, send_signal(st, mach, ops, win, s, w, row, time)
-    elif row.flags & ACTIVE:
+    elif row.flags & ACTIVE and row.kind == MBARRIER and row.operand != PLAIN:
+        work, token = SIGNALS, send_signal(st, mach, ops, win, s, w, row, time)
+    elif row.flags & ACTIVE and row.kind != MBARRIER:
         if row.kind == ASYNC_COPY or row.queue == 1:
             if row.access >= 0:
                 work, token = TAGGED, expect(warp, acc[row.access + warp.warp_row].count, row, 1)

@@ -1,4 +1,4 @@
-"""Models the queues of memory instructions, one per sub-partition, and how the load/store unit chooses among their heads.
+"""Models the queues of memory instructions, one per sub-partition, and whose turn it is at the load/store unit.
 Leaves out what it does with the one it takes (gpusim.engine.execute)."""
 
 from __future__ import annotations

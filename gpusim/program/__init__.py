@@ -19,6 +19,6 @@ from gpusim.program.sequence import join_programs, launches_of
 __all__ = [
     "MAX_SOURCES", "NO_ACCESS", "NO_BARRIER", "OP", "PREDICATE_BASE", "REQUEST", "UNIFORM_BASE",
     "AccessTable", "BulkBox", "CtaClass", "FlagAction", "FlagTable", "FlagUse", "Launch", "MBarrier", "MBarrierAction",
-    "MBarrierUse", "MatrixOperand", "Program", "RoleProgram", "Static", "TensorInfo", "empty_ops", "flag_action", "join_programs",
-    "launches_of", "pack_mbarrier", "unpack_mbarrier",
+    "MBarrierUse", "MatrixOperand", "Program", "RoleProgram", "Static", "TensorInfo", "empty_ops", "flag_action",
+    "join_programs", "launches_of", "pack_mbarrier", "unpack_mbarrier",
 ]

@@ -109,7 +109,8 @@ def test_a_number_without_its_source_is_an_error(tmp_path, h200_text, leaf, sent
     [
         ("l2.lookahead_cycles=900", "l2: lookahead_cycles exceeds hit_latency_cycles"),
         ("sm.shared_bytes_per_cta_max=233472", "sm: shared_bytes_per_cta_max and what is reserved exceed shared_bytes"),
-        ("issue.policy=random", "issue.policy: Input should be 'gto', 'lrr', 'oldest' or 'youngest', got 'random'"),
+        ("issue.policy=random",
+         "issue.policy: Input should be 'gto', 'lrr', 'oldest', 'youngest' or 'grr', got 'random'"),
         ("architecture=hopper", "architecture: String should match pattern"),
     ],
 )

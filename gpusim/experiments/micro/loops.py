@@ -15,8 +15,8 @@ from gpusim.sass.optable import instruction_rows, statics_of
 from gpusim.sass.parser import SassFunction, parse_sass
 from gpusim.sass.scopes import loops
 
-__all__ = ["GLOBAL_BASES", "body_after_clock", "exit_pc", "function_of", "loop_around", "looped_role", "one_tensor_program",
-           "tail_pcs"]
+__all__ = ["GLOBAL_BASES", "body_after_clock", "exit_pc", "function_of", "loop_around", "looped_role",
+           "one_tensor_program", "tail_pcs"]
 
 GLOBAL_BASES = ("LDG", "STG", "LDGSTS")
 MEMORY_ADDRESS = 1 << 32
@@ -38,7 +38,7 @@ def body_after_clock(kernel: CompiledKernel) -> range:
 
 def loop_around(kernel: CompiledKernel, body: range) -> range:
     """Instructions of the innermost loop that holds another one."""
-    around = [range(loop.first, loop.last + 1) for loop in loops(_function(kernel))
+    around = [range(loop.first, loop.last + 1) for loop in loops(function_of(kernel))
               if loop.first <= body.start and body.stop <= loop.last]
     return min(around, key=len)
 
