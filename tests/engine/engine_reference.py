@@ -492,6 +492,11 @@ class Sm:
                 self.env.process(self._learn(warp, done[0]))
             self.env.process(self._answer(arrived, done[0], cycles, fill))
 
+    def _learn(self, warp: WarpModel, done: np.void) -> Process:
+        """What a poll found."""
+        yield self.env.timeout(done["time"] - self.env.now)
+        warp.missing, warp.polls = int(done["flag"]), True
+
     def _answer(
         self, arrived: Callable[[int], None], done: np.void, cycles: int, fill: Fill | None = None
     ) -> Process:
