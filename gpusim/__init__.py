@@ -41,6 +41,11 @@ _HOMES = {
     "prefetching_mnemonic": "gpusim.dsl.lowering.iterators:prefetching",
     "setup_lines": "gpusim.dsl.lowering.iterators:setup",
     "stage_step_lines": "gpusim.dsl.lowering.iterators:stage_step", "split_offset": "gpusim.dsl.moves:split",
+    # and the sm90 collectives
+    "Accumulators": "gpusim.dsl.hopper.mma", "WarpgroupMma": "gpusim.dsl.hopper.mma",
+    "BulkTile": "gpusim.dsl.hopper.operands", "SmemOperand": "gpusim.dsl.hopper.operands",
+    **{name: "gpusim.dsl.hopper.pipeline" for name in ("Consumer", "Pipeline", "Producer", "Stage")},
+    "pack_lines": "gpusim.dsl.hopper.stores", "subtile_registers": "gpusim.dsl.hopper.stores",
     "load_gpu": "gpusim.arch", "UserError": "gpusim.errors", "SimulatedFailure": "gpusim.errors",
     **{name: "gpusim.dsl.dtypes" for name in (
         "f16", "bf16", "tf32", "f32", "f64", "cf32", "e4m3", "e5m2", "s8", "u8", "s32", "s4", "u4", "u1", "DType")},

@@ -24,7 +24,17 @@ from gpusim.dsl.dtypes import u1 as u1
 from gpusim.dsl.dtypes import u4 as u4
 from gpusim.dsl.dtypes import u8 as u8
 from gpusim.dsl.gather import global_iterator as global_iterator
+from gpusim.dsl.hopper.mma import Accumulators as Accumulators
+from gpusim.dsl.hopper.mma import WarpgroupMma as WarpgroupMma
 from gpusim.dsl.hopper.mma import tiled_mma as tiled_mma
+from gpusim.dsl.hopper.operands import BulkTile as BulkTile
+from gpusim.dsl.hopper.operands import SmemOperand as SmemOperand
+from gpusim.dsl.hopper.pipeline import Consumer as Consumer
+from gpusim.dsl.hopper.pipeline import Pipeline as Pipeline
+from gpusim.dsl.hopper.pipeline import Producer as Producer
+from gpusim.dsl.hopper.pipeline import Stage as Stage
+from gpusim.dsl.hopper.stores import pack_lines as pack_lines
+from gpusim.dsl.hopper.stores import subtile_registers as subtile_registers
 from gpusim.dsl.iterators import GlobalIterator as GlobalIterator
 from gpusim.dsl.iterators import SharedAccess as SharedAccess
 from gpusim.dsl.iterators import lane_bits as lane_bits

@@ -14,16 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 
 import gpusim as gs
-from gpusim.dsl import Context, GmemTensor
-from gpusim.dsl.hopper.mma import Accumulators, WarpgroupMma
-from gpusim.dsl.hopper.operands import BulkTile, SmemOperand
-from gpusim.dsl.hopper.pipeline import Consumer, Pipeline, Producer, Stage
-from gpusim.dsl.hopper.stores import pack_lines, subtile_registers
-from gpusim.dsl.launch import BlockCoordinate
-from gpusim.dsl.lowering.iterators import setup
-from gpusim.dsl.registers import Group
-from gpusim.dsl.source import device_function
-from gpusim.dsl.statements import Line
 
 __all__ = ["SCHEDULES", "Schedule", "Sm90Gemm", "sm90_tiles"]
 
@@ -32,7 +22,7 @@ EPILOGUE_STAGES, EPILOGUE_COLUMNS = 4, 32
 STORAGE_ALIGNMENT = 512
 CONSTANTS = 10
 """Registers: alpha, beta, and a part of C."""
-Coords = tuple[BlockCoordinate, BlockCoordinate]
+Coords = tuple[gs.BlockCoordinate, gs.BlockCoordinate]
 
 
 @dataclass(frozen=True)
@@ -67,7 +57,7 @@ SCHEDULES = {
 class Sm90Gemm:
     """One kernel: its shared memory, pipeline and roles. ``majors`` of A and B: K or MN."""
 
-    ctx: Context
+    ctx: gs.Context
     schedule: Schedule
     tile: tuple[int, int, int]
     num_stages: int
@@ -81,7 +71,7 @@ class Sm90Gemm:
         if name is None:
             raise gs.UserError("the sm90 collectives here multiply f16 or bf16", got=self.input_type)
         atom = getattr(gs.mma, f"SM90_64x{bN}x16_F32{name}{name}F32_SS")
-        self.mma: WarpgroupMma = gs.tiled_mma(atom, tile=(bM, bN), warps=(4 * self.schedule.consumers, 1))
+        self.mma: gs.WarpgroupMma = gs.tiled_mma(atom, tile=(bM, bN), warps=(4 * self.schedule.consumers, 1))
         self.columns = int(np.gcd(EPILOGUE_COLUMNS, bN))
         parts = self.mma.blocks * (bN // self.columns)
         self.epilogue_stages = max(min(parts, EPILOGUE_STAGES), min(parts, 2) + 1)
@@ -103,7 +93,7 @@ class Sm90Gemm:
             rest = -self.ctx.shared.used_bytes % STORAGE_ALIGNMENT
             self.ctx.smem_array("barriers of C and padding", gs.u8, rest - -self.ctx.shared.used_bytes % 128)
 
-    def _operands(self) -> tuple[SmemOperand, SmemOperand]:
+    def _operands(self) -> tuple[gs.SmemOperand, gs.SmemOperand]:
         (bM, bN, bK), stages = self.tile, self.num_stages
         extents = {"A": bM, "B": bN}
         made = [self.ctx.smem_operand(f"s{name}", self.input_type, (rows, bK, stages), major=major,
@@ -111,38 +101,38 @@ class Sm90Gemm:
                 for (name, rows), major in zip(extents.items(), self.majors, strict=True)]
         return made[0], made[1]
 
-    def _staging(self, over: SmemOperand | None) -> SmemOperand:
+    def _staging(self, over: gs.SmemOperand | None) -> gs.SmemOperand:
         shape = (self.mma.pass_rows, self.columns, self.epilogue_stages)
         return self.ctx.smem_operand("sD", gs.f16, shape, swizzle=_widest(self.columns), over=over)
 
-    def _pipeline(self) -> Pipeline:
+    def _pipeline(self) -> gs.Pipeline:
         (bM, bN, bK), element = self.tile, self.input_type.bytes
         return self.ctx.pipeline("ab", num_stages=self.num_stages, via="tma", tx_bytes=(bM + bN) * bK * element,
                                  consumer_warps=self.mma.num_warps)
 
-    def tiles(self, A: GmemTensor, B: GmemTensor, coords: Coords) -> tuple[BulkTile, BulkTile]:
+    def tiles(self, A: gs.GmemTensor, B: gs.GmemTensor, coords: Coords) -> tuple[gs.BulkTile, gs.BulkTile]:
         """The CTA's tiles of the operands, to be selected along k."""
         bM, bN, bK = self.tile
         return (self.ctx.bulk_tile(A, (bM, bK), (coords[0], None)), self.ctx.bulk_tile(B, (bN, bK), (coords[1], None)))
 
     # roles
 
-    @device_function
+    @gs.device_function
     def begin(self, role: str) -> None:
         """What every warp does until roles part: decide its role, find its first tile; the first one makes barriers."""
         ctx, plan = self.ctx, self.schedule
         with ctx.scope("prologue"):
-            ctx.code(setup(ctx.recorder.registers, plan.all_warps, []))
+            ctx.code(gs.setup_lines(ctx.recorder.registers, plan.all_warps, []))
             if role == "producer":
                 ctx.init_barriers()
             ctx.sync_threads()
             more = {"producer": plan.producer, "consumer": plan.consumer}.get(role, 0)
             if more:
-                ctx.code(setup(ctx.recorder.registers, more, []))
+                ctx.code(gs.setup_lines(ctx.recorder.registers, more, []))
             if plan.registers[0]:
                 ctx.set_max_registers(plan.registers[role == "consumer"])
 
-    @device_function
+    @gs.device_function
     def visits(self) -> Iterator[None]:
         """The CTA's tiles, one after another, as its persistent scheduler finds them."""
         for number, _ in enumerate(self.ctx.visits()):
@@ -155,25 +145,25 @@ class Sm90Gemm:
         if not instructions:
             return
         with self.ctx.scope("scheduler"):
-            self.ctx.code(self.ctx.recorder.kept((what,), lambda: setup(
+            self.ctx.code(self.ctx.recorder.kept((what,), lambda: gs.setup_lines(
                 self.ctx.recorder.registers, instructions, [])))
 
-    @device_function
-    def load(self, producer: Producer, gA: BulkTile, gB: BulkTile) -> None:
+    @gs.device_function
+    def load(self, producer: gs.Producer, gA: gs.BulkTile, gB: gs.BulkTile) -> None:
         """The producer's part of a tile."""
         ctx = self.ctx
         for k_tile in ctx.range(gA.count, name="main_loop"):
             empty = producer.acquire_and_advance()
             if self.schedule.moves:
                 ctx.code(ctx.recorder.kept(("moves",), lambda: [
-                    Line("R2UR", ctx.recorder.registers.uniform(), (producer.phase,))
+                    gs.Line("R2UR", ctx.recorder.registers.uniform(), (producer.phase,))
                     for _ in range(self.schedule.moves)]))
             ctx.copy(gs.copy.SM90_TMA_LOAD, gA[..., k_tile], self.sA[..., empty.index], barrier=empty.barrier)
             ctx.copy(gs.copy.SM90_TMA_LOAD, gB[..., k_tile], self.sB[..., empty.index], barrier=empty.barrier)
             empty.commit()
 
-    @device_function
-    def multiply(self, consumer: Consumer, accumulators: Accumulators, k_tiles: int) -> None:
+    @gs.device_function
+    def multiply(self, consumer: gs.Consumer, accumulators: gs.Accumulators, k_tiles: int) -> None:
         """The consumers' part of a tile: one group of wgmma stays in flight while the next stage is awaited."""
         ctx = self.ctx
         with ctx.scope("mma_prologue"):
@@ -187,7 +177,7 @@ class Sm90Gemm:
             ctx.warpgroup_wait(0)
             held.release()
 
-    def _multiply_stage(self, consumer: Consumer, accumulators: Accumulators, *, accumulate: bool) -> Stage:
+    def _multiply_stage(self, consumer: gs.Consumer, accumulators: gs.Accumulators, *, accumulate: bool) -> gs.Stage:
         ctx = self.ctx
         full = consumer.wait_and_advance()
         ctx.warpgroup_arrive()
@@ -195,14 +185,15 @@ class Sm90Gemm:
         ctx.warpgroup_commit()
         return full
 
-    @device_function
-    def store(self, accumulators: Accumulators, gD: BulkTile) -> None:
+    @gs.device_function
+    def store(self, accumulators: gs.Accumulators, gD: gs.BulkTile) -> None:
         """D = alpha * accumulators + beta * C, part by part: registers, stmatrix, TMA."""
         ctx, mma, columns = self.ctx, self.mma, self.columns
         with ctx.scope("epilogue"):
             constants = ctx.recorder.kept(("constants",), lambda: ctx.recorder.registers.vector(CONSTANTS))
             ctx.code(ctx.recorder.kept(("epilogue setup",), lambda: [
-                *setup(ctx.recorder.registers, self.schedule.epilogue, []), *_constant_lines(constants, self.alpha)]))
+                *gs.setup_lines(ctx.recorder.registers, self.schedule.epilogue, []),
+                *_constant_lines(constants, self.alpha)]))
             parts = [(n, m) for n in range(self.tile[1] // columns) for m in range(mma.blocks)]
             for number, (n, m) in enumerate(parts):
                 part = self.sD[..., number % self.epilogue_stages]
@@ -213,16 +204,16 @@ class Sm90Gemm:
                 ctx.copy(gs.copy.SM90_TMA_STORE, part, gD.part((mma.pass_rows, columns), m, n))
                 ctx.bulk_commit()
                 ctx.bulk_wait(STORES_IN_FLIGHT)
-                ctx.code([Line("BSYNC")])
+                ctx.code([gs.Line("BSYNC")])
                 ctx.named_barrier(EPILOGUE_BARRIER, warps=mma.num_warps)
 
-    @device_function
+    @gs.device_function
     def drain(self) -> None:
         """The last stores have read shared memory."""
         with self.ctx.scope("epilogue"):
             self.ctx.bulk_wait(0)
 
-    def _apply(self, accumulators: Accumulators, block: int, column: int, constants: Group) -> Group:
+    def _apply(self, accumulators: gs.Accumulators, block: int, column: int, constants: gs.Group) -> gs.Group:
         """LinearCombination as compiled for a C that may be there: a skipped load leaves zeros, to be scaled too."""
         code = self.ctx.recorder.kept(("apply", block, column), lambda: _apply_lines(
             self.ctx, accumulators, block, column, self.columns, constants))
@@ -230,27 +221,27 @@ class Sm90Gemm:
         return code[1]
 
 
-def _constant_lines(constants: Group, alpha: float) -> list[Line]:
+def _constant_lines(constants: gs.Group, alpha: float) -> list[gs.Line]:
     """alpha and beta, and the registers that a load of C would fill."""
     bits = int(np.float32(alpha).view(np.uint32))
     first = constants[0]
-    return [Line("MOV", (first, 1), immediate=bits - (bits >> 31 << 32)), Line("MOV", (first + 1, 1)),
-            *(Line("CS2R", (first + 2 + 2 * n, 2)) for n in range(4))]
+    return [gs.Line("MOV", (first, 1), immediate=bits - (bits >> 31 << 32)), gs.Line("MOV", (first + 1, 1)),
+            *(gs.Line("CS2R", (first + 2 + 2 * n, 2)) for n in range(4))]
 
 
-def _apply_lines(ctx: Context, accumulators: Accumulators, block: int, column: int, columns: int,
-                 constants: Group) -> tuple[list[Line], Group]:
-    start, count = subtile_registers(accumulators, block, column, columns)
+def _apply_lines(ctx: gs.Context, accumulators: gs.Accumulators, block: int, column: int, columns: int,
+                 constants: gs.Group) -> tuple[list[gs.Line], gs.Group]:
+    start, count = gs.subtile_registers(accumulators, block, column, columns)
     registers, alpha, beta = ctx.recorder.registers, (constants[0], 1), (constants[0] + 1, 1)
-    lines = [Line("BRA", (0, 0), (registers.predicate(),))]  # past the wait for C
+    lines = [gs.Line("BRA", (0, 0), (registers.predicate(),))]  # past the wait for C
     values = []
     for n in range(count):
         value, widened = (start + n, 1), registers.vector()
         source = (constants[0] + 2 + n // 2 % 8, 1)
-        lines += [Line(f"HADD2.F32.H{n % 2}_H{n % 2}", widened, (source,)), Line("FMUL", value, (value, alpha)),
-                  Line("FFMA", value, (widened, beta, value))]
+        lines += [gs.Line(f"HADD2.F32.H{n % 2}_H{n % 2}", widened, (source,)), gs.Line("FMUL", value, (value, alpha)),
+                  gs.Line("FFMA", value, (widened, beta, value))]
         values.append(value)
-    more, packed = pack_lines(registers, values)
+    more, packed = gs.pack_lines(registers, values)
     return [*lines, *more], packed
 
 
@@ -260,7 +251,7 @@ def _widest(elements: int) -> str:
 
 
 def sm90_tiles(tiles: tuple[int, int], ctas: int) -> np.ndarray:
-    """PersistentTileSchedulerSm90 for clusters of one CTA and no swizzle: a ``schedule`` of Context.persist. Along m
+    """PersistentTileSchedulerSm90 for clusters of one CTA and no swizzle: a ``schedule`` of gs.Context.persist. Along m
     first where there are more tiles along n, else along n."""
     number = np.arange(tiles[0] * tiles[1])
     along_m = tiles[1] > tiles[0]
