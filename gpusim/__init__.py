@@ -43,7 +43,7 @@ _HOMES = {
     "stage_step_lines": "gpusim.dsl.lowering.iterators:stage_step", "split_offset": "gpusim.dsl.moves:split",
     # and the sm90 collectives
     "Accumulators": "gpusim.dsl.hopper.mma", "WarpgroupMma": "gpusim.dsl.hopper.mma",
-    "BulkTile": "gpusim.dsl.hopper.operands", "SmemOperand": "gpusim.dsl.hopper.operands",
+    **{name: "gpusim.dsl.hopper.operands" for name in ("BulkTile", "OperandTile", "SmemOperand")},
     **{name: "gpusim.dsl.hopper.pipeline" for name in ("Consumer", "Pipeline", "Producer", "Stage")},
     "pack_lines": "gpusim.dsl.hopper.stores", "subtile_registers": "gpusim.dsl.hopper.stores",
     "load_gpu": "gpusim.arch", "UserError": "gpusim.errors", "SimulatedFailure": "gpusim.errors",

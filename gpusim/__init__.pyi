@@ -28,6 +28,7 @@ from gpusim.dsl.hopper.mma import Accumulators as Accumulators
 from gpusim.dsl.hopper.mma import WarpgroupMma as WarpgroupMma
 from gpusim.dsl.hopper.mma import tiled_mma as tiled_mma
 from gpusim.dsl.hopper.operands import BulkTile as BulkTile
+from gpusim.dsl.hopper.operands import OperandTile as OperandTile
 from gpusim.dsl.hopper.operands import SmemOperand as SmemOperand
 from gpusim.dsl.hopper.pipeline import Consumer as Consumer
 from gpusim.dsl.hopper.pipeline import Pipeline as Pipeline

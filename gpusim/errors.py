@@ -8,6 +8,10 @@ from collections.abc import Iterable
 
 __all__ = ["GpusimError", "SimulatedFailure", "UserError", "did_you_mean"]
 
+_MOST_LISTED, _NEAREST = 24, 5
+_SIMILAR = 0.4  # share of letters, of a beginning for instance
+"""Names that a sentence may list; how many stand for a longer list."""
+
 
 class GpusimError(Exception):
     """Base of everything gpusim raises on purpose."""
@@ -31,8 +35,20 @@ class SimulatedFailure(GpusimError):
     """The simulated thing failed (deadlock, hazard, wrong result, budget); the command line exits with 1."""
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """A suggestion sentence for a misspelt ``word``, or the list of what is known."""
+def did_you_mean(word: str, known: Iterable[str], *, listed_by: str = "") -> str:
+    """A suggestion for a misspelt ``word``: what is near it, or else what is known, as far as a sentence holds it.
+
+    ``listed_by``: the command that lists everything known; it takes the place of the list.
+    """
     names = sorted(known)
-    close = difflib.get_close_matches(word, names, n=1)
-    return f"did you mean '{close[0]}'?" if close else f"known: {', '.join(names)}"
+    where = f"{listed_by} names all {len(names)}" if listed_by else ""
+    close = [f"'{name}'" for name in difflib.get_close_matches(word, names, n=3 if listed_by else 1)]
+    if close:
+        return " ".join(filter(None, [f"did you mean {' or '.join(close)}?", where]))
+    if where:
+        similar = difflib.get_close_matches(word, names, n=1, cutoff=_SIMILAR)
+        return f"nearest: '{similar[0]}'; {where}" if similar else where
+    if len(names) <= _MOST_LISTED:
+        return f"known: {', '.join(names)}"
+    nearest = difflib.get_close_matches(word, names, n=_NEAREST, cutoff=0.0)
+    return f"nearest of {len(names)}: {', '.join(nearest)}"

@@ -1,10 +1,14 @@
 """CUTLASS 2.x GEMM of complex<float>: four real products each, by FFMA or on tensor cores as tf32.
 
-Parameters. tile, warp: (m, n, k) of a threadblock and a warp, in complex numbers; tile k is a multiple of 16 for tensor
-cores. instruction: (1, 1, 1) for FFMA, (16, 8, 8) for tensor cores (OpMultiplyAddComplex). num_stages: tiles, 2 for
-MmaPipelined (FFMA only), 3 or more for MmaMultistage. layouts: of A and B, t by row, n by column. raster_log: CTAs go
-in bands of 2 ** raster_log tiles of n. clear: as in sgemm_multistage. alpha, beta: (real, imaginary); scale: of the
-output operator, which reads C where it adds beta * C. conjugate: operands taken so, any of "ab".
+Parameters. tile, warp: (m, n, k) that a threadblock and a warp multiply at a time, in complex numbers; the tile's k is
+a multiple of 16 for tensor cores. instruction: (1, 1, 1) for FFMA, (16, 8, 8) for tensor cores (OpMultiplyAddComplex).
+num_stages: tiles of k in shared memory at a time, 2 for MmaPipelined (FFMA only), 3 or more for MmaMultistage. layouts:
+how A and B are stored, a letter each: t by row, n by column. raster_log: CTAs start in bands of 2 ** raster_log tiles
+of n, 0: along m. clear: what the main loop puts where a tile leaves the problem: none, zfill (zeros), clear_last_stage
+(none, after one stage has been cleared). alpha, beta: (real, imaginary) factors of the output operator, D = alpha * A *
+B + beta * C; C is read only where it counts. scale: form of the output operator, default, no_beta_scaling (C as it is),
+only_alpha_scaling (no C) or nothing (the sums as they are). conjugate: operands that are conjugated, "", "a", "b" or
+"ab".
 """
 
 from common import gemm
@@ -14,8 +18,9 @@ from common.multistage import multistage, require_multistage
 from common.output_op import LinearCombination
 from common.pipelined import STAGES, pipelined
 from common.simt import SimtShape, simt_epilogue
-from common.tensor_op import cut_tile, tensor_op_mma
+from common.tensor_op import tensor_op_mma
 from common.threadblock import FFMA
+from common.tiles import output_tiles
 
 import gpusim as gs
 
@@ -43,7 +48,7 @@ def flops(M, N, K):
 def complex_gemm(ctx, A, B, D, C=None, *, tile=(64, 64, 8), warp=(32, 32, 8), instruction=(1, 1, 1), num_stages=2,
                  layouts="nt", raster_log=0, clear="none", alpha=(1.0, 0.0), beta=(0.0, 0.0), scale="default",
                  conjugate=""):
-    tiles, k = (cut_tile(A.shape[0], tile[0]), cut_tile(B.shape[0], tile[1])), gs.KRange(0, A.shape[1], tile[2])
+    tiles, k = output_tiles(A, B, tile), gs.KRange(0, A.shape[1], tile[2])
     op = LinearCombination(complex(*alpha), complex(*beta), scale)
     if num_stages != STAGES or instruction != FFMA:
         require_multistage(num_stages, clear, instead="num_stages=2 and instruction (1, 1, 1)")
@@ -60,7 +65,7 @@ def complex_gemm(ctx, A, B, D, C=None, *, tile=(64, 64, 8), warp=(32, 32, 8), in
     else:
         mma = tensor_op_mma(tile, warp, instruction, "tf32", "f32")
         coords = ctx.launch(tiles, warps=mma.num_warps, raster_log=raster_log)
-        loop = ComplexTensorOpLoop(ctx, A, B, coords, mma, tile[2], num_stages, k, conjugate)
+        loop = ComplexTensorOpLoop(ctx, A, B, coords, mma, tile[2], num_stages, k, conjugate=conjugate)
         multistage(ctx, loop, num_stages, clear)
         with ctx.scope("epilogue"):
             complex_tensor_op_epilogue(ctx, D, loop, op, C).run()

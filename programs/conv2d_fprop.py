@@ -1,15 +1,19 @@
 """CUTLASS's implicit-GEMM convolution, forward, NHWC: tensor-core multistage main loop over filter positions.
 
-Parameters. tile, warp: (m, n, k) of a threadblock and a warp, m output pixels, n filters, k channels. num_stages: tiles
-in shared memory. padding, stride, dilation: (height, width). iterator: analytic, every address from the pixel anew;
-optimized, pointers that move and masks made before the loop. raster_log: CTAs in bands of 2 ** raster_log tiles of n.
+Parameters. tile, warp: (m, n, k) that a threadblock and a warp multiply at a time, m output pixels, n filters, k
+channels. num_stages: tiles of k in shared memory at a time. padding: rows above and columns left of an image that count
+as zeros, as many below and right, (height, width). stride: pixels from one position of the filter to the next, (height,
+width). dilation: pixels from one element of the filter to the next, (height, width). iterator: how addresses are found:
+analytic, every one from the pixel anew; optimized, pointers that move and masks made before the loop. raster_log: CTAs
+start in bands of 2 ** raster_log tiles of n, 0: along m.
 """
 
 from common.conv_operands import ITERATORS
 from common.convolution import Conv2d, FilterRange, conv2d, convolve, tensors
 from common.multistage import multistage, require_multistage
-from common.tensor_op import cut_tile, tensor_op_mma
+from common.tensor_op import tensor_op_mma
 from common.tensor_op_epilogue import tensor_op_epilogue
+from common.tiles import tile_count
 
 import gpusim as gs
 
@@ -38,7 +42,7 @@ def conv2d_fprop(ctx, X, W, Y, *, tile=(128, 128, 32), warp=(64, 64, 32), num_st
         raise gs.UserError("no such iterator", got=f"'{iterator}'", suggestion=" or ".join(ITERATORS))
     conv = conv2d(X, W, padding, stride, dilation)
     mma = tensor_op_mma(tile, warp, (16, 8, 16), "f16", "f32")
-    m, n = ctx.launch((cut_tile(conv.pixels, tile[0]), cut_tile(conv.K, tile[1])), warps=mma.num_warps,
+    m, n = ctx.launch((tile_count(conv.pixels, tile[0]), tile_count(conv.K, tile[1])), warps=mma.num_warps,
                       raster_log=raster_log, own_tiles="m", alike=conv.alike(tile[0]))
     activations = X.view((conv.pixels, conv.C), (conv.pitch(tile[0]), 1), 0)
     filters = W.view((conv.K, conv.R * conv.S * conv.C), (conv.R * conv.S * conv.C, 1), 0)

@@ -1,12 +1,16 @@
 """Copy through shared memory by cp.async: .ca of 4, 8 or 16 bytes a thread, .cg of 16 past L1; D = A.
 
-Parameters. tile: (rows, columns) of f32 that a CTA copies. warps: of a CTA. bytes: of a cp.async. cache: ca or cg.
-swizzle: in bytes. Sizes need not be multiples of the tile, only N of four floats: what lies outside arrives as zeros.
+Sizes need not be multiples of the tile, only N of four floats: what lies outside arrives as zeros.
+
+Parameters. tile: (rows, columns) of f32 that a CTA copies. warps: number of warps in a CTA. bytes: width of a cp.async,
+4, 8 or 16. cache: ca, through L1, or cg, past it. swizzle: layout of the tile in shared memory, in bytes: none, 128B,
+S<b,m,s>, pad:16B.
 """
 
 from common.copies import along_rows, pair
 from common.copies import copied as reference
 from common.copies import no_flops as flops
+from common.tiles import tile_count
 
 import gpusim as gs
 
@@ -28,7 +32,7 @@ def copy_async(ctx, A, D, *, tile=(32, 64), warps=4, bytes=16, cache="cg", swizz
     threads = 32 * warps
     g2s = along_rows(getattr(gs.copy, f"SM80_CP_ASYNC_{kinds[cache]}_ZFILL_{bytes}B"), threads, tile[1], gs.f32)
     s2g = along_rows(gs.copy.UniversalCopy_128b, threads, tile[1], gs.f32)
-    m, n = ctx.launch((-(-A.shape[0] // tile[0]), -(-A.shape[1] // tile[1])), warps=warps, raster="n")
+    m, n = ctx.launch((tile_count(A.shape[0], tile[0]), tile_count(A.shape[1], tile[1])), warps=warps, raster="n")
     sA = ctx.smem("sA", gs.f32, (*tile, 1), swizzle=swizzle)[..., 0]
     tAgA, tAsA = ctx.partition(g2s, ctx.partial_tile(A, tile, (m, n))), ctx.partition(g2s, sA)
     tDsA, tDgD = ctx.partition(s2g, sA), ctx.partition(s2g, ctx.partial_tile(D, tile, (m, n)))

@@ -1,11 +1,15 @@
 """Shared memory to MMA fragments: ld.shared against ldmatrix x1, x2, x4 and .trans; D = A, stored from the fragments.
 
-Parameters. tile: (m, k) of f16 that a CTA copies. warps: one below the other. load: lds, four bytes at a time; x1, x2,
-x4, so many 8 x 8 matrices an instruction; x1.trans, x2.trans, x4.trans, the same of a tile kept with m contiguous (A is
-then k x m). swizzle: in bytes. repeats: how often the fragments are loaded.
+Sizes need not be multiples of the tile, only of eight where memory is contiguous.
+
+Parameters. tile: (m, k) of f16 that a CTA copies. warps: number of warps in a CTA, one below the other. load: how
+fragments are loaded: lds, four bytes at a time; x1, x2, x4, so many 8 x 8 matrices an instruction; x1.trans, x2.trans,
+x4.trans, the same of a tile kept with m contiguous (A is then k x m). swizzle: layout of the tile in shared memory, in
+bytes: none, 32B, 64B, 128B, S<b,m,s>, pad:16B. repeats: how often the fragments are loaded.
 """
 
-from common.copies import along_rows
+from common.hgemm import async_row_copy
+from common.tiles import cta_tile, tile_count
 
 import gpusim as gs
 
@@ -34,17 +38,17 @@ def copy_fragments(ctx, A, D, *, tile=(64, 64), warps=4, load="x4", swizzle="128
     if load not in LOADS:
         raise gs.UserError("no such way to load a fragment", got=f"'{load}'", suggestion=", ".join(LOADS))
     mma = gs.tiled_mma(gs.mma.SM80_16x8x16_F32F16F16F32_TN, tile=(tile[0], 8), warps=(warps, 1))
-    m, k = ctx.launch((D.shape[0] // tile[0], D.shape[1] // tile[1]), warps=warps)
+    m, k = ctx.launch((tile_count(D.shape[0], tile[0]), tile_count(D.shape[1], tile[1])), warps=warps)
     transposed = load.endswith("trans")
     stored, place = (tile[::-1], (k, m)) if transposed else (tile, (m, k))
-    g2s = along_rows(gs.copy.SM80_CP_ASYNC_CACHEGLOBAL_16B, mma.num_threads, stored[1], gs.f16)
+    gA, gD = cta_tile(ctx, A, stored, place), cta_tile(ctx, D, tile, (m, k))
     sA = ctx.smem("sA", gs.f16, (*stored, 1), swizzle=swizzle)
-    ctx.copy(g2s, ctx.local_tile(A, stored, place), sA[..., 0])
+    ctx.copy(async_row_copy(gA, mma.num_threads), gA, sA[..., 0])
     ctx.cp_async_commit_group()
     s2r = gs.tiled_copy_A(getattr(gs.copy, LOADS[load]), mma)
     r2g = gs.tiled_copy_A(gs.copy.UniversalCopy_32b, mma)
     tAsA = ctx.partition(s2r, sA[..., 0].transposed() if transposed else sA[..., 0])
-    tDgD = ctx.partition(r2g, ctx.local_tile(D, tile, (m, k)))
+    tDgD = ctx.partition(r2g, gD)
     rA = ctx.fragment_like(tAsA)
     ctx.cp_async_wait_group(0)
     ctx.sync_threads()

@@ -1,13 +1,16 @@
 """Copy in global memory, D = A: ld.global and st.global of 4, 8 or 16 bytes a thread, neighbours or a column apart.
 
-Parameters. tile: (rows, columns) of f32 that a CTA copies. warps: of a CTA. bits: of an access, 32, 64 or 128. order:
-row, neighbouring threads take neighbouring vectors (coalesced); column, they take vectors one below the other, so that
-every thread of a warp needs a sector of its own. Sizes need not be multiples of the tile, only N of a vector.
+Sizes need not be multiples of the tile, only N of a vector.
+
+Parameters. tile: (rows, columns) of f32 that a CTA copies. warps: number of warps in a CTA. bits: width of an access,
+32, 64 or 128. order: row, neighbouring threads take neighbouring vectors (coalesced); column, they take vectors one
+below the other, so that every thread of a warp needs a sector of its own.
 """
 
 from common.copies import along_rows, pair
 from common.copies import copied as reference
 from common.copies import no_flops as flops
+from common.tiles import tile_count
 
 import gpusim as gs
 from gpusim import cute
@@ -29,7 +32,7 @@ def copy_global(ctx, A, D, *, tile=(32, 128), warps=4, bits=128, order="row"):
     atom = getattr(gs.copy, f"UniversalCopy_{bits}b")
     copy = along_rows(atom, threads, columns, gs.f32) if order == "row" else gs.tiled_copy(
         atom, cute.Layout((rows, threads // rows)), cute.Layout((1, bits // 32), (bits // 32, 1)))
-    m, n = ctx.launch((-(-A.shape[0] // rows), -(-A.shape[1] // columns)), warps=warps, raster="n")
+    m, n = ctx.launch((tile_count(A.shape[0], rows), tile_count(A.shape[1], columns)), warps=warps, raster="n")
     tAgA = ctx.partition(copy, ctx.partial_tile(A, tile, (m, n)))
     tDgD = ctx.partition(copy, ctx.partial_tile(D, tile, (m, n)))
     ctx.copy(copy, tAgA, tDgD)

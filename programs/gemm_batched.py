@@ -1,8 +1,9 @@
 """CUTLASS 2.x GemmBatched and GemmArray: one GEMM per batch along grid.z, each as gemm_multistage computes it.
 
-Parameters. mode: strided (batches lie one after another) or array (the kernel reads a pointer per batch and tensor).
-max_grid_z: batches beyond so many are later visits of the same CTAs, with a barrier between two. The others are those
-of gemm_multistage; CTAs start along m.
+Parameters. mode: how batches are found: strided (they lie one after another) or array (the kernel reads a pointer per
+batch and tensor). max_grid_z: batches that have CTAs of their own; further ones are later visits of the same CTAs, with
+a barrier between two that CUTLASS leaves out: without it a warp's copies overwrite sums that another one has still to
+read. The others are those of gemm_multistage; CTAs start along m.
 """
 
 from common import gemm
@@ -11,9 +12,11 @@ from common.multistage import multistage, require_multistage
 from common.output_op import LinearCombination
 from common.pointers import batch_pointers, load_pointer
 from common.problem import flops
-from common.tensor_op import cut_tile, tensor_op_mma
+from common.tensor_op import tensor_op_mma
 from common.tensor_op_epilogue import tensor_op_epilogue
 from common.tensor_op_loop import TensorOpLoop
+from common.tiles import tile_count
+from common.visits import SAME_SIZES
 
 import gpusim as gs
 
@@ -35,11 +38,12 @@ def gemm_batched(ctx, A, B, D, C=None, pointers_A=None, pointers_B=None, pointer
     require_multistage(num_stages, clear, instead="gemm_pipelined")
     mma = tensor_op_mma(tile, warp, instruction, input_type, accumulator_type)
     batches, rows, depth = A.shape
-    tiles = cut_tile(rows, tile[0]), cut_tile(B.shape[1], tile[1])
+    tiles = tile_count(rows, tile[0]), tile_count(B.shape[1], tile[1])
     m, n = ctx.launch_batches(tiles, batches, warps=mma.num_warps, max_grid_z=max_grid_z)
     for visit in ctx.visits():
         k = gs.KRange(0, depth, tile[2])
         loop = TensorOpLoop(ctx, A.batch(), B.batch(), (m, n), mma, tile[2], num_stages, k, alignment)
+        SAME_SIZES.by_loop(ctx, loop)
         with ctx.scope("prologue"):
             if visit.number:
                 ctx.sync_threads()  # the epilogue before is done with shared memory
@@ -50,6 +54,7 @@ def gemm_batched(ctx, A, B, D, C=None, pointers_A=None, pointers_B=None, pointer
             op = LinearCombination(alpha, beta, scale, activation)
             epilogue = tensor_op_epilogue(ctx, D.batch(), (m, n), mma, loop.accumulators, loop.a.array, op,
                                           C and C.batch())
+            SAME_SIZES.by_epilogue(ctx, epilogue)
             load_pointer(ctx, epilogue.output, pointers_D)
             load_pointer(ctx, epilogue.input, pointers_C)
             epilogue.run()

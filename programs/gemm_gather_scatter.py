@@ -1,8 +1,11 @@
 """CUTLASS 2.x GEMM with GatherA and ScatterD: rows of A and D are found through index tensors, as in its example 36.
 
-D[rows_D[m]] = A[rows_A[m]] * B. Parameters. gather_a, scatter_d: whether A and D are indexed. rows: of A and D, of
-which M are picked at random, 0: 2 M; where M is larger, rows of A are taken several times. seed: of the random numbers.
-The others are those of gemm_multistage; A and D have contiguous columns.
+D[rows_D[m]] = A[rows_A[m]] * B. A and D have contiguous columns.
+
+Parameters. gather_a: whether rows of A are picked by index. scatter_d: whether rows of D are picked by index. rows:
+rows of A and D, of which M are picked at random, 0: 2 M; where M is larger, rows of A are taken several times. seed:
+start of the random numbers that pick rows. raster_log: CTAs start in bands of 2 ** raster_log tiles of n, 0: along m.
+The others are those of gemm_multistage.
 """
 
 from common import gemm
@@ -10,9 +13,10 @@ from common.indexed import indexed_problem, indexed_reference
 from common.multistage import multistage, require_multistage
 from common.output_op import LinearCombination
 from common.problem import flops
-from common.tensor_op import cut_tile, tensor_op_mma
+from common.tensor_op import tensor_op_mma
 from common.tensor_op_epilogue import tensor_op_epilogue
 from common.tensor_op_loop import TensorOpLoop
+from common.tiles import tile_count
 
 import gpusim as gs
 
@@ -38,7 +42,7 @@ def gemm_gather_scatter(ctx, A, B, D, C=None, rows_A=None, rows_D=None, *, gathe
     require_multistage(num_stages, clear, instead="gemm_pipelined")
     mma = tensor_op_mma(tile, warp, instruction, input_type, accumulator_type)
     picked = (rows_A or rows_D or A).shape[0]
-    tiles = cut_tile(picked, tile[0]), cut_tile(B.shape[0], tile[1])
+    tiles = tile_count(picked, tile[0]), tile_count(B.shape[0], tile[1])
     m, n = ctx.launch(tiles, warps=mma.num_warps, raster_log=raster_log, own_tiles="m" if rows_A or rows_D else "")
     k = gs.KRange(0, A.shape[1], tile[2])
     loop = TensorOpLoop(ctx, A.indexed(rows_A), B, (m, n), mma, tile[2], num_stages, k, alignment)

@@ -1,8 +1,10 @@
 """CUTLASS 2.x GemmGrouped: GEMMs of different sizes in one launch of persistent CTAs that share out all their tiles.
 
-Parameters. problems: "MxNxK, MxNxK ...". sort_problems: longest k first, as CUTLASS's helper sorts them. ctas_per_sm:
-CTAs that stay on an SM; 0: as many as shared memory and the registers of fragments allow. The schedule is made on the
-device (GroupScheduleMode::kDeviceOnly): CTA c takes tiles c, c + CTAs, ... The others are those of gemm_multistage.
+The schedule is made on the device (GroupScheduleMode::kDeviceOnly): CTA c takes tiles c, c + CTAs, and so on.
+
+Parameters. problems: sizes of the GEMMs of the group, "MxNxK, MxNxK, ...". sort_problems: whether the longest k comes
+first, as CUTLASS's helper sorts them. ctas_per_sm: CTAs that stay on an SM; 0: as many as shared memory and the
+registers of fragments allow. The others are those of gemm_multistage.
 """
 
 from common.grouped import group_of, round_robin
@@ -13,6 +15,7 @@ from common.resident import resident_ctas
 from common.tensor_op import tensor_op_mma
 from common.tensor_op_epilogue import tensor_op_epilogue
 from common.tensor_op_loop import TensorOpLoop
+from common.visits import SIZES_OF_EACH_TILE
 
 import gpusim as gs
 
@@ -57,6 +60,7 @@ def gemm_grouped(ctx, A, B, D, sizes, pointers, leading, C=None, *, problems="51
             visitor.next_tile(number)
             visitor.load_problem(number)
         loop = TensorOpLoop(ctx, matrices["A"], matrices["B"], (m, n), mma, tile[2], num_stages, k, alignment)
+        SIZES_OF_EACH_TILE.by_loop(ctx, loop)
         with ctx.scope("prologue"):
             visitor.load_matrix(present, number, "A", loop.a.copies.source)
             visitor.load_matrix(present, number, "B", loop.b.copies.source)
@@ -65,6 +69,7 @@ def gemm_grouped(ctx, A, B, D, sizes, pointers, leading, C=None, *, problems="51
         with ctx.scope("epilogue"):
             epilogue = tensor_op_epilogue(ctx, matrices["D"], (m, n), mma, loop.accumulators, loop.a.array, op,
                                           matrices.get("C"))
+            SIZES_OF_EACH_TILE.by_epilogue(ctx, epilogue)
             visitor.load_matrix(present, number, "D", epilogue.output)
             visitor.load_matrix(present, number, "C", epilogue.input)
             epilogue.run()

@@ -2,16 +2,20 @@
 
 Matrices are (columns / group, rows * group), 32 elements of 8 bits or 64 of 4 to a group: A and B by k, D and C by n. B
 has its columns permuted within groups (reorder_column), so that D needs no shared memory on its way.
-Parameters. tile, warp, instruction: (m, n, k) of a threadblock, a warp, an MMA. num_stages: tiles in shared memory.
-input_type: s8, u8, s4, u4, of A, B, C, D; results saturate. raster_log: CTAs go in bands of 2 ** raster_log tiles of n.
-clear: as in gemm_multistage. alpha, beta, scale: of the output operator; it reads C where it adds beta * C.
+
+Parameters. tile, warp, instruction: (m, n, k) that a threadblock, a warp and an MMA multiply at a time. num_stages:
+tiles of k in shared memory at a time. input_type: element type of A, B, C and D, s8, u8, s4 or u4; results saturate.
+raster_log: CTAs start in bands of 2 ** raster_log tiles of n, 0: along m. clear: as in gemm_multistage. alpha, beta:
+factors of the output operator, D = alpha * A * B + beta * C; C is read only where it counts. scale: form of the output
+operator, default, no_beta_scaling (C as it is), only_alpha_scaling (no C) or nothing (the sums as they are).
 """
 
 from common.interleaved import InterleavedLoop, group_of, interleaved_epilogue, plain, restored_columns, stored
 from common.multistage import multistage, require_multistage
 from common.output_op import LinearCombination
 from common.problem import dtype, flops
-from common.tensor_op import cut_tile, tensor_op_mma
+from common.tensor_op import tensor_op_mma
+from common.tiles import tile_count
 
 import gpusim as gs
 
@@ -45,7 +49,7 @@ def gemm_interleaved(ctx, A, B, D, C=None, *, tile=(128, 128, 64), warp=(64, 64,
     require_multistage(num_stages, clear, instead="num_stages=3")
     mma = tensor_op_mma(tile, warp, instruction, input_type, "s32")
     group = group_of(A.dtype)
-    tiles = cut_tile(A.shape[1] // group, tile[0]), cut_tile(B.shape[1] // group, tile[1])
+    tiles = tile_count(A.shape[1] // group, tile[0]), tile_count(B.shape[1] // group, tile[1])
     m, n = ctx.launch(tiles, warps=mma.num_warps, raster_log=raster_log)
     loop = InterleavedLoop(ctx, A, B, (m, n), mma, tile[2], num_stages, gs.KRange(0, A.shape[0], tile[2] // group))
     multistage(ctx, loop, num_stages, clear)

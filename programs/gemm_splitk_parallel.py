@@ -3,10 +3,11 @@
 Two launches: the GEMM into a workspace, then ReduceSplitK, which applies alpha, beta and the output type. Cycles and
 counters are those of both. A thread stores as many sums at once as it would of D: 8 for f16, in two halves.
 
-Parameters. tile, warp, instruction: (m, n, k) of a threadblock, a warp, an MMA, the last 1 x 1 x 1 for FFMA.
-num_stages: tiles in shared memory, 2 for MmaPipelined. slices: of k; the last one takes what does not divide.
-input_type, accumulator_type, output_type, layouts, alignment, clear, alpha, beta, scale: as gemm_multistage has them.
-raster, raster_log: order of the GEMM's threadblocks, along n as CUTLASS's horizontal swizzle has it.
+Parameters. tile, warp, instruction: (m, n, k) that a threadblock, a warp and an MMA multiply at a time, the last 1 x 1
+x 1 for FFMA. num_stages: tiles of k in shared memory at a time, 2 for MmaPipelined. slices: parts of k; the last one
+takes what does not divide. input_type, accumulator_type, output_type, layouts, alignment, clear, alpha, beta, scale: as
+gemm_multistage has them. raster: the axis along which CTAs of the GEMM start, n as CUTLASS's horizontal swizzle has it,
+or m. raster_log: as gemm_multistage has it.
 """
 
 from common.epilogue import VECTOR_BITS

@@ -1,12 +1,12 @@
 """CUTLASS 2.x split-K serial: threadblocks of one output tile add their slices of k to it in turn, under a semaphore.
 
-The first slice writes alpha * A * B + beta * C; each later one waits until the semaphore has its number, reads D as
-its source and adds to it. An element of D is written once per slice.
+The first slice writes alpha * A * B + beta * C; each later one waits until the semaphore has its number, reads D as its
+source and adds to it. An element of D is written once per slice.
 
-Parameters. tile, warp, instruction: (m, n, k) of a threadblock, a warp, an MMA, the last 1 x 1 x 1 for FFMA.
-num_stages: tiles in shared memory, 2 for MmaPipelined. slices: of k, all alike but the last ones, which may be empty.
-input_type, accumulator_type, output_type, layouts, alignment, raster_log, clear, alpha, beta, scale: as
-gemm_multistage has them.
+Parameters. tile, warp, instruction: (m, n, k) that a threadblock, a warp and an MMA multiply at a time, the last 1 x 1
+x 1 for FFMA. num_stages: tiles of k in shared memory at a time, 2 for MmaPipelined. slices: parts of k, all alike but
+the last ones, which may be empty. input_type, accumulator_type, output_type, layouts, alignment, raster_log, clear,
+alpha, beta, scale: as gemm_multistage has them.
 """
 
 from common.gemm import problem as gemm_problem
@@ -15,8 +15,8 @@ from common.output_op import LinearCombination
 from common.problem import flops
 from common.semaphore import Flag
 from common.splitk import block_index, op_of_slice, serial_slice
-from common.tensor_op import cut_tile
 from common.threadblock import Threadblock
+from common.tiles import tile_count
 
 import gpusim as gs
 
@@ -27,7 +27,7 @@ SIZES = {"M": 512, "N": 512, "K": 4096}
 
 def problem(M, N, K, tile, input_type, output_type, layouts, beta, scale):
     tensors = gemm_problem(M, N, K, input_type, output_type, layouts, beta, scale)
-    words = cut_tile(M, tile[0]) * cut_tile(N, tile[1])
+    words = tile_count(M, tile[0]) * tile_count(N, tile[1])
     return {**tensors, "semaphore": gs.tensor("semaphore", gs.s32, (words,), scratch=True)}
 
 

@@ -4,10 +4,11 @@ A block streams through its iterations, tile by tile, the last tile first. Who d
 the workspace of the tile's first block, in turn; who finishes it takes them from there, or, where many share a tile and
 the GPU is not full, blocks of their own add them up.
 
-Parameters. tile, warp, instruction, num_stages, input_type, accumulator_type, output_type, layouts, alignment, clear,
-alpha, beta, scale: as gemm_multistage has them; instruction 1 x 1 x 1 for FFMA, num_stages 2 for MmaPipelined.
-split_factor: blocks per tile, 1 as CUTLASS's heuristics choose. occupancy: threadblocks per SM that the heuristics
-count on, 0 as registers and shared memory allow.
+Parameters. tile, warp, instruction: (m, n, k) that a threadblock, a warp and an MMA multiply at a time, the last 1 x 1
+x 1 for FFMA. num_stages: tiles of k in shared memory at a time, 2 for MmaPipelined. split_factor: blocks per tile, 1 as
+CUTLASS's heuristics choose. occupancy: threadblocks per SM that the heuristics count on, 0: as many as registers and
+shared memory allow. input_type, accumulator_type, output_type, layouts, alignment, clear, alpha, beta, scale: as
+gemm_multistage has them.
 """
 
 from common.fixup import Workspace, partial_sums
@@ -18,8 +19,8 @@ from common.problem import flops
 from common.semaphore import Flag
 from common.splitk import require_f32_sums
 from common.streamk_schedule import StreamKSchedule, accumulators
-from common.tensor_op import cut_tile
 from common.threadblock import Threadblock
+from common.tiles import tile_count
 
 import gpusim as gs
 
@@ -32,7 +33,7 @@ MOST_BLOCKS = 4096
 
 def problem(M, N, K, tile, warp, split_factor, input_type, output_type, layouts, beta, scale):
     tensors = gemm_problem(M, N, K, input_type, output_type, layouts, beta, scale)
-    tiles = cut_tile(M, tile[0]) * cut_tile(N, tile[1])
+    tiles = tile_count(M, tile[0]) * tile_count(N, tile[1])
     blocks = max(MOST_BLOCKS, 2 * tiles * split_factor)
     words = max(blocks, tiles * warp[0])  # no epilogue has more steps than a warp rows
     return {**tensors, "workspace": partial_sums(blocks, tile[0] * tile[1]),

@@ -1,23 +1,15 @@
 """CuTe hgemm: 128x128x32, 3 cp.async stages, fragments double buffered, half accumulators staged through 32x32 tiles.
 
-Parameters. tile: (m, n, k) of a CTA. warps: along m and n; their MMAs take turns. num_stages: tiles in shared memory.
-swizzle: of every shared tile, in bytes; S<B,3,3> on halves is S<B,4,3> on bytes: 32B, 64B, 128B for B = 1, 2, 3, or
-none, or pad:16B. pipe: staging tiles of the epilogue that are in flight together.
 Sizes need not be multiples of the tile, only K and N of eight: what lies outside arrives as zeros.
+
+Parameters. tile: (m, n, k) that a CTA multiplies at a time. warps: numbers of warps along m and n; their MMAs take
+turns. num_stages: tiles of k in shared memory at a time. swizzle: layout of every shared tile, in bytes; S<B,3,3> on
+halves is S<B,4,3> on bytes: 32B, 64B, 128B for B = 1, 2, 3, or none, or pad:16B. pipe: staging tiles of the epilogue
+that are in flight together.
 """
 
-from common.hgemm import (
-    SIZES,
-    async_row_copy,
-    cta_mma,
-    cta_tile,
-    flops,
-    problem,
-    reference,
-    require_stages,
-    staged_epilogue,
-    tile_count,
-)
+from common.hgemm import SIZES, async_row_copy, cta_mma, flops, problem, reference, require_stages, staged_epilogue
+from common.tiles import cta_tile, output_tiles, tile_count
 
 import gpusim as gs
 
@@ -31,7 +23,7 @@ def hgemm_cute(ctx, A, B, D, *, tile=(128, 128, 32), warps=(2, 2), num_stages=3,
     kStep = mma.atom.shape_mnk[2]
     k_tiles, k_steps = tile_count(A.shape[1], bK), bK // kStep
     require_stages(num_stages)
-    m, n = ctx.launch((tile_count(A.shape[0], bM), tile_count(B.shape[0], bN)), warps=mma.num_warps)
+    m, n = ctx.launch(output_tiles(A, B, tile), warps=mma.num_warps)
     gA, gB = cta_tile(ctx, A, (bM, bK), (m, None)), cta_tile(ctx, B, (bN, bK), (n, None))  # (bM, bK, k_tiles)
     gD = cta_tile(ctx, D, (bM, bN), (m, n))
     sA = ctx.smem("sA", gs.f16, (bM, bK, num_stages), swizzle=swizzle)

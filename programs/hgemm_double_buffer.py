@@ -1,22 +1,15 @@
 """Double-buffered hgemm: while one buffer is multiplied the next tile comes by ld.global, one barrier a tile.
 
-Parameters. tile: (m, n, k) of a CTA. warps: along m and n. swizzle: of every shared tile, in bytes. pipe: staging
-tiles of the epilogue that are in flight together, 0: accumulators go to global memory as they are.
 Sizes need not be multiples of the tile, only K and N of eight: what lies outside arrives as zeros.
+
+Parameters. tile: (m, n, k) that a CTA multiplies at a time. warps: numbers of warps along m and n. swizzle: layout of
+every shared tile, in bytes: none, 32B, 64B, 128B, S<b,m,s>, pad:16B, cutlass. pipe: staging tiles of the epilogue that
+are in flight together, 0: accumulators go to global memory as they are.
 """
 
-from common.hgemm import (
-    SIZES,
-    cta_mma,
-    cta_tile,
-    epilogue,
-    flops,
-    load_tile,
-    problem,
-    reference,
-    row_copy,
-    tile_count,
-)
+from common.copies import load_tile
+from common.hgemm import SIZES, cta_mma, epilogue, flops, problem, reference, row_copy
+from common.tiles import cta_tile, output_tiles, tile_count
 
 import gpusim as gs
 
@@ -31,7 +24,7 @@ def hgemm_double_buffer(ctx, A, B, D, *, tile=(128, 128, 32), warps=(2, 2), swiz
     mma = cta_mma(tile, warps)
     kStep = mma.atom.shape_mnk[2]
     k_tiles, k_steps = tile_count(A.shape[1], bK), bK // kStep
-    m, n = ctx.launch((tile_count(A.shape[0], bM), tile_count(B.shape[0], bN)), warps=mma.num_warps)
+    m, n = ctx.launch(output_tiles(A, B, tile), warps=mma.num_warps)
     gA, gB = cta_tile(ctx, A, (bM, bK), (m, None)), cta_tile(ctx, B, (bN, bK), (n, None))  # (bM, bK, k_tiles)
     gD = cta_tile(ctx, D, (bM, bN), (m, n))
     sA = ctx.smem("sA", gs.f16, (bM, bK, BUFFERS), swizzle=swizzle)

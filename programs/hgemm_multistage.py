@@ -1,22 +1,14 @@
 """hgemm, D = A * B: cp.async multistage, ldmatrix, mma.sync, fragments double buffered (A by row, B by column).
 
-Parameters. tile: (m, n, k) of a CTA. warps: along m and n, each with a block of the tile. num_stages: tiles in shared
-memory. swizzle: of the shared tiles, in bytes: none, 32B, 64B, 128B, S<b,m,s>, pad:16B, cutlass. raster: the axis along
-which CTAs start, m or n.
 Sizes need not be multiples of the tile, only K and N of eight: what lies outside arrives as zeros.
+
+Parameters. tile: (m, n, k) that a CTA multiplies at a time. warps: numbers of warps along m and n, each with a block of
+the tile. num_stages: tiles of k in shared memory at a time. swizzle: layout of the shared tiles, in bytes: none, 32B,
+64B, 128B, S<b,m,s>, pad:16B, cutlass. raster: the axis along which CTAs start, m or n.
 """
 
-from common.hgemm import (
-    SIZES,
-    async_row_copy,
-    cta_tile,
-    flops,
-    problem,
-    reference,
-    require_stages,
-    require_two_k_steps,
-    tile_count,
-)
+from common.hgemm import SIZES, async_row_copy, flops, problem, reference, require_stages, require_two_k_steps
+from common.tiles import cta_tile, output_tiles, tile_count
 
 import gpusim as gs
 
@@ -31,7 +23,7 @@ def hgemm_multistage(ctx, A, B, D, *, tile=(128, 128, 32), warps=(2, 2), num_sta
     k_tiles, k_steps = tile_count(A.shape[1], bK), bK // kStep
     require_stages(num_stages)
     require_two_k_steps(bK, kStep)
-    tiles = tile_count(A.shape[0], bM), tile_count(B.shape[0], bN)
+    tiles = output_tiles(A, B, tile)
     m, n = ctx.launch(tiles, warps=mma.num_warps, raster=raster)
     gA, gB = cta_tile(ctx, A, (bM, bK), (m, None)), cta_tile(ctx, B, (bN, bK), (n, None))  # (bM, bK, k_tiles)
     gD = cta_tile(ctx, D, (bM, bN), (m, n))

@@ -2,13 +2,16 @@
 
 The Ampere way of copying with Hopper's barriers: a stage is full when the cp.async of every producer thread have
 arrived (cp.async.mbarrier.arrive.noinc), and empty when every consumer thread has released it; no thread waits for a
-group. sm_80 has such barriers too, but polls them in shared memory, which is not modelled.
+group. sm_80 has such barriers too, but polls them in shared memory, which is not modelled. Sizes need not be multiples
+of the tile, only K and N of eight: what lies outside arrives as zeros.
 
-Parameters. tile: (m, n, k) of a CTA. warps: of the consumers along m and n. producers: warps that copy. num_stages:
-tiles in shared memory. swizzle: of the shared tiles, in bytes.
+Parameters. tile: (m, n, k) that a CTA multiplies at a time. warps: numbers of consumer warps along m and n. producers:
+number of warps that copy. num_stages: tiles of k in shared memory at a time. swizzle: layout of the shared tiles, in
+bytes: none, 32B, 64B, 128B, S<b,m,s>, pad:16B, cutlass.
 """
 
-from common.hgemm import SIZES, flops, problem, reference, row_copy
+from common.hgemm import SIZES, async_row_copy, flops, problem, reference
+from common.tiles import cta_tile, output_tiles, tile_count
 
 import gpusim as gs
 
@@ -20,16 +23,16 @@ def hgemm_producer_consumer(ctx, A, B, D, *, tile=(128, 128, 32), warps=(2, 2), 
                             swizzle="64B"):
     bM, bN, bK = tile
     mma = gs.tiled_mma(gs.mma.SM80_16x8x16_F32F16F16F32_TN, tile=(bM, bN), warps=warps)
-    kStep, k_tiles = mma.atom.shape_mnk[2], A.shape[1] // bK
-    m, n = ctx.launch((A.shape[0] // bM, B.shape[0] // bN), warps=producers + mma.num_warps)
-    gA = ctx.local_tile(A, (bM, bK), (m, None))  # (bM, bK, k_tiles)
-    gB = ctx.local_tile(B, (bN, bK), (n, None))
-    gD = ctx.local_tile(D, (bM, bN), (m, n))
+    kStep, k_tiles = mma.atom.shape_mnk[2], tile_count(A.shape[1], bK)
+    tiles = output_tiles(A, B, tile)
+    m, n = ctx.launch(tiles, warps=producers + mma.num_warps)
+    gA, gB = cta_tile(ctx, A, (bM, bK), (m, None)), cta_tile(ctx, B, (bN, bK), (n, None))  # (bM, bK, k_tiles)
+    gD = cta_tile(ctx, D, (bM, bN), (m, n))
     sA = ctx.smem("sA", gs.f16, (bM, bK, num_stages), swizzle=swizzle)
     sB = ctx.smem("sB", gs.f16, (bN, bK, num_stages), swizzle=swizzle)
     ab = ctx.pipeline("ab", num_stages=num_stages, via="cp_async", producer_warps=producers,
                       consumer_warps=mma.num_warps)
-    g2s = row_copy(gs.copy.SM80_CP_ASYNC_CACHEGLOBAL_16B, 32 * producers, bK)
+    g2s_A, g2s_B = async_row_copy(gA, 32 * producers), async_row_copy(gB, 32 * producers)
 
     with ctx.role("producer", warps=producers):
         with ctx.scope("prologue"):
@@ -38,8 +41,8 @@ def hgemm_producer_consumer(ctx, A, B, D, *, tile=(128, 128, 32), warps=(2, 2), 
         producer = ab.producer()
         for k_tile in ctx.range(k_tiles, name="main_loop"):
             empty = producer.acquire_and_advance()
-            ctx.copy(g2s, gA[..., k_tile], sA[..., empty.index])
-            ctx.copy(g2s, gB[..., k_tile], sB[..., empty.index])
+            ctx.copy(g2s_A, gA[..., k_tile], sA[..., empty.index])
+            ctx.copy(g2s_B, gB[..., k_tile], sB[..., empty.index])
             empty.commit()
 
     with ctx.role("consumer", warps=mma.num_warps):

@@ -21,7 +21,7 @@ Cycles = Annotated[int, Field(ge=1, strict=True)]
 Kind = IntEnum("Kind", [
     "alu", "mma", "shared_load", "shared_store", "ldmatrix", "stmatrix", "async_copy", "commit", "depbar", "barrier",
     "global_load", "global_store", "atomic", "constant_load", "special_register", "shuffle", "branch", "exit", "nop",
-    "membar", "wgmma", "wgmma_control", "mbarrier", "bulk_copy",
+    "membar", "wgmma", "wgmma_control", "mbarrier", "bulk_copy", "cluster_barrier",
 ], start=0)
 """What the engine does with an instruction."""
 

@@ -76,7 +76,7 @@ def _inherit(child: Document, path: Path) -> Document:
         raise ConfigError([UserError("a base may not have a base itself", place=child.place(("base",)),
                                      got=f"'{base_name}'", suggestion=f"inherit from '{base.data['base']}'")])
     if child.data.get("architecture", base.data.get("architecture")) != base.data.get("architecture"):
-        for part in ("instructions", "mbarrier", "tma", "wgmma"):
+        for part in ("instructions", "mbarrier", "tma", "wgmma", "cluster"):
             base.data.pop(part, None)
     shift = len(child.data.get("instructions", []))
     shifted = {_shift(key, shift): place for key, place in base.places.items()}

@@ -1,5 +1,5 @@
 """Models how many CTAs of a kernel an SM holds at once, which resource stops the next one, and what no SM holds.
-Leaves out when CTAs are placed (gpusim.engine) and clusters, which need all their CTAs on one GPC."""
+Leaves out when CTAs are placed (gpusim.engine), and that clusters need all their CTAs on one GPC."""
 
 from __future__ import annotations
 

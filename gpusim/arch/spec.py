@@ -54,9 +54,19 @@ class Sm(Section):
 
 class Issue(Section):
     policy: Literal["gto", "lrr", "oldest", "youngest", "grr"] = Field(
-        description="Which ready warp a scheduler prefers; grr: the last one, then the others in turn.")
+        description="Which ready warp a scheduler prefers; grr: the last, with stores after a pause the next in turn.")
     width: Count = Field(description="Warp instructions a sub-partition issues per cycle.")
     taken_branch_cycles: Count = Field(description="Cycles from a taken branch to the warp's next instruction.")
+    operand_fetch_cycles: Cycles = Field(
+        default=0, description="Cycles a tensor instruction holds the next one of another pipe back when its A operand "
+                               "is not the one before it had.")
+    wide_pass_cycles: Cycles = Field(default=0, description="Cycles until the second pass of an IMAD.WIDE.")
+    wide_after_tensor_cycles: Cycles = Field(
+        default=0, description="Cycles from a tensor instruction to the next IMAD.WIDE; 0: no effect.")
+    wide_between_tensor_cycles: Cycles = Field(
+        default=0, description="The same for one that is ready before the tensor instruction reads its last operands.")
+    tensor_last_read_cycles: Cycles = Field(default=0, description="When that is.")
+    tensor_after_wide_cycles: Cycles = Field(default=0, description="Cycles from an IMAD.WIDE to a tensor instruction.")
 
 
 class Mio(Section):
@@ -64,6 +74,7 @@ class Mio(Section):
     buffer_entries: Count = Field(description="Instructions that the LSU has taken and works off in order.")
     lsu_entries: Count = Field(description="Shared-memory accesses of an SM between that buffer and the data stage.")
     operand_bytes_per_cycle: Count = Field(description="Addresses and data one sub-partition sends to the LSU.")
+    register_read_cycles: Count = Field(description="Cycles for which the dispatcher waits per register the LSU reads.")
     address_bytes_per_cycle: Count = Field(description="Addresses all sub-partitions together send to the LSU.")
     read_release_base_cycles: Cycles = Field(description="From the first operand sent to the release of a read "
                                                          "barrier, for an instruction without operands.")
@@ -166,6 +177,14 @@ class Tma(Section):
     request_lines: Count = Field(description="Lines that are followed together through the memory system.")
 
 
+class Cluster(Section):
+    max_ctas: Count = Field(description="CTAs of the largest cluster.")
+    remote_arrive_cycles: Count = Field(description="From an arrival's turn at shared memory until it counts at an "
+                                                    "mbarrier in another SM.")
+    barrier_cycles: Count = Field(description="From the last warp's arrival at the barrier of a cluster to the release "
+                                              "of those that wait.")
+
+
 class Wgmma(Section):
     start_cycles: Cycles = Field(description="From the issue by the last warp of a warpgroup to the first operand.")
     columns_per_cycle: Count = Field(description="Columns of 64 rows and 32 bytes of K that an SM finishes per cycle.")
@@ -198,6 +217,7 @@ class GpuSpec(Section):
     mbarrier: Mbarrier | None = Field(default=None, description="Barriers in shared memory; not given: none.")
     tma: Tma | None = Field(default=None, description="Unit for bulk copies; not given: none.")
     wgmma: Wgmma | None = Field(default=None, description="MMA of warpgroups; not given: none.")
+    cluster: Cluster | None = Field(default=None, description="Clusters of CTAs; not given: none.")
     instructions: tuple[InstructionEntry, ...]
 
     _provenance: dict[str, Source] = PrivateAttr(default_factory=dict)

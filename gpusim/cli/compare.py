@@ -71,7 +71,7 @@ def _compare_variants(
     _save(draw_comparison(labels, cycles, title), figure or comparison.figure_stem)
     if json:
         return print_json(_as_json(comparison))
-    print_frame(f"{comparison.name}: variants", comparison.table())
+    print_frame(f"{comparison.name}: variants", comparison.table(), keys=comparison.keys)
     console().print(comparison.verdict(), markup=False)
 
 
@@ -110,7 +110,10 @@ def _print_difference(difference: Difference, top: int) -> None:
     columns = table[["title", "unit", "before", "after", "change", "effect_pct"]]
     shown = f"the {len(table)} largest of {len(difference.table)} differences" if len(difference.table) > top else (
         f"{len(table)} differences")
-    print_rows(f"{before} → {after}: {shown}", headings, columns.values.tolist())
+    if len(table):
+        print_rows(f"{before} → {after}: {shown}", headings, columns.values.tolist())
+    else:
+        console().print(f"{before} → {after}: no number differs", markup=False)
     lines = difference.lines[difference.lines["effect_pct"] != 0].head(top)
     if len(lines):
         rows = [(f"{Path(row.file).name}:{row.line}", row.warp_cycles_before, row.warp_cycles_after, row.effect_pct)

@@ -81,6 +81,12 @@ def main() -> None:
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
         _fail(f"{place}{error.strerror}", EXIT_USAGE)
+    except Exception as error:
+        from gpusim.cli.user_code import as_user_error
+
+        if (mistake := as_user_error(error)) is None:
+            raise
+        _fail(mistake, EXIT_USAGE)
 
 
 def _fail(error: object, status: int) -> None:

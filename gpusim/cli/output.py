@@ -7,7 +7,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -111,11 +111,12 @@ def _room(heading: str, length: int) -> int:
     return max(min(length, _SHORT_TEXT), *map(len, heading.split("\n")))
 
 
-def print_frame(title: str, frame: pd.DataFrame) -> None:
-    """A pandas frame as a table, with Nsight's spelling of its columns."""
+def print_frame(title: str, frame: pd.DataFrame, *, keys: Collection[str] = ()) -> None:
+    """A pandas frame as a table, with Nsight's spelling of its columns; ``keys`` of settings as they are typed."""
     from gpusim.report.tables import column_title
 
-    print_rows(title, [column_title(name) for name in frame.columns], frame.values.tolist())
+    headings = [name if name in keys else column_title(name) for name in frame.columns]
+    print_rows(title, headings, frame.values.tolist())
 
 
 @contextmanager

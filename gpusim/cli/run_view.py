@@ -8,8 +8,9 @@ from pathlib import Path
 from gpusim.cli.output import console, number, print_frame, print_rows
 from gpusim.experiments.run import Outcome
 from gpusim.report.metrics import METRICS
+from gpusim.report.numbers import ctas_per_sm
 from gpusim.report.states import STATES
-from gpusim.report.summary import Summary
+from gpusim.report.summary import Summary, limiters
 from gpusim.report.tables import shared_memory_table
 
 __all__ = ["print_summary"]
@@ -48,11 +49,12 @@ def _echo(outcome: Outcome) -> str:
 
 
 def _print_speed(summary: Summary) -> None:
-    peaks = [(summary["mma_peak_pct"], "mma.sync peak"), (summary["tensor_peak_pct"], "tensor peak")]
+    own, fastest = summary["mma_peak_pct"], summary["tensor_peak_pct"]
+    peaks = [(own if own != fastest else None, "mma.sync peak"), (fastest, "tensor peak")]
     shares = ", ".join(f"{value:.1f} % of {name}" for value, name in peaks if value is not None)
     rows = [
         ("Elapsed Cycles", number(summary["cycles"]), f"{summary['time_us']:.2f} us at {summary['clock_mhz']:.0f} MHz"),
-        ("Performance", f"{summary['tflops']:.1f} TFLOP/s", shares),
+        *([("Performance", f"{summary['tflops']:.1f} TFLOP/s", shares)] if summary["tflops"] else []),
         ("Executed Instructions", number(summary["warp_instructions"]),
          f"IPC {summary['ipc_active']:.2f} per active SM cycle, issue slots busy {summary['issue_active_pct']:.1f} %"),
         ("Compute (SM) Throughput", f"{summary['sm_throughput_pct']:.1f} %", summary["sm_throughput_unit"]),
@@ -63,14 +65,16 @@ def _print_speed(summary: Summary) -> None:
 
 def _print_occupancy(summary: Summary) -> None:
     occupancy = summary["occupancy"]
-    stem = "block_limit_"
+    stem, cluster = "block_limit_", occupancy["cluster"]
+    clusters = "" if cluster == "1x1x1" else f" in clusters of {cluster}"
     limits = ", ".join(f"{key[len(stem) :]} {limit}" for key, limit in occupancy.items() if key.startswith(stem))
     rows = [
         ("Theoretical Occupancy", f"{summary['theoretical_occupancy_pct']:.2f} %",
-         f"{occupancy['blocks_per_sm']} CTAs per SM, limited by {occupancy['limiter']} (block limits: {limits})"),
+         f"{ctas_per_sm(occupancy['blocks_per_sm'])}, limited by {' and '.join(limiters(occupancy))} "
+         f"(block limits: {limits})"),
         ("Achieved Occupancy", f"{summary['achieved_occupancy_pct']:.2f} %",
          f"{occupancy['threads_per_cta']} threads, {occupancy['registers_per_thread']} registers, "
-         f"{number(occupancy['shared_bytes'])} bytes of shared memory; grid {occupancy['grid']}"),
+         f"{number(occupancy['shared_bytes'])} bytes of shared memory; grid {occupancy['grid']}{clusters}"),
     ]
     print_rows("Occupancy", ["", "", ""], rows)
 

@@ -70,11 +70,11 @@ def sweep(
 
 def _print(result: SweepResult) -> None:
     if result.simulated:
-        print_frame(f"{result.name}: {len(result.points)} points", result.headlines())
+        print_frame(f"{result.name}: {len(result.points)} points", result.headlines(), keys=result.keys)
         traded = ", ".join(f"{name} {way}" for name, way in result.better.items())
-        print_frame(f"Pareto front of {traded}", result.pareto())
+        print_frame(f"Pareto front of {traded}", result.pareto(), keys=result.keys)
     if len(result.failures()):
-        print_frame("Not simulated", result.failures())
+        print_frame("Not simulated", result.failures(), keys=result.keys)
     errors().print(f"{result.reused} points reused; wrote {result.directory}: results, pareto, figures", markup=False)
 
 
@@ -91,7 +91,7 @@ def _fail_where_incomplete(result: SweepResult) -> None:
     if missing:
         reasons = dict.fromkeys(point.failure.splitlines()[0] for point in result.points if point.failure)
         first = next(iter(reasons))
-        more = f" (and {len(reasons) - 1} other reasons)" if len(reasons) > 1 else ""
+        more = f" (one of {len(reasons)} reasons)" if len(reasons) > 1 else ""
         raise SimulatedFailure(f"{missing} of {len(result.points)} points were not simulated: {first}{more}")
 
 

@@ -51,9 +51,10 @@ def validate(
         str | None, typer.Option(metavar="PATTERN", help="With --micro: rows whose mechanism or name it fits (regex).")
     ] = None,
 ) -> None:
-    """Compare simulations with measured kernels, with your own profile, or with measured microbenchmarks.
+    """Compare simulations with measurements.
 
-    Reads rows of kernels.csv, simulates each from a cold start and prints the errors of cycles, counters and stalls.
+    Of kernels: reads rows of kernels.csv, simulates each from a cold start and prints the errors of cycles, counters
+    and stalls. With --micro: of microbenchmarks.
     With --ncu: sets one run beside a profile of the same kernel.
     """
     if ncu is not None:

@@ -12,7 +12,7 @@ from gpusim.arch import GpuSpec
 from gpusim.arch.atoms import CopyAtom, MmaAtom, copy_atom, mma_atom
 from gpusim.arch.atoms.warpgroup import BulkAtom
 from gpusim.dsl.dtypes import DType, dtype_named
-from gpusim.dsl.hopper.mma import Accumulators, WarpgroupMma
+from gpusim.dsl.hopper.mma import Accumulators, OperandFragment, WarpgroupMma
 from gpusim.dsl.hopper.operands import BulkTile, OperandTile
 from gpusim.dsl.hopper.verbs import HopperVerbs
 from gpusim.dsl.launch import BlockCoordinate, CtaPlace, Grid, Visit
@@ -58,11 +58,20 @@ class Context(HopperVerbs):
     def launch(self, tiles: tuple[int, int], *, warps: int,
                raster: str = "m", slices: int = 1, raster_log: int = 0,
                own_tiles: str = "",
-               alike: np.ndarray | None = None) -> tuple[BlockCoordinate, BlockCoordinate]:
+               alike: np.ndarray | None = None,
+               cluster: tuple[int, int] = (1, 1)) -> tuple[BlockCoordinate, BlockCoordinate]:
         """One CTA of ``warps`` warps per tile and slice of k; returns its symbolic (m, n) coordinates. ``raster`` runs
         fastest; ``raster_log``: in bands of up to 2 ** raster_log tiles of n (CUTLASS's identity swizzle). CTAs of a
         slice are a class of their own, ``ctx.visit.slice``; so are those of a tile along the axes in ``own_tiles``
-        (any of "mn"), ``ctx.visit.tile``; ``alike``: per tile along m, the one whose class it shares."""
+        (any of "mn"), ``ctx.visit.tile``; ``alike``: per tile along m, the one whose class it shares. ``cluster``: CTAs
+        along m and n that run together, each rank of them (``ctx.cluster_rank``) a class of its own; the grid, then
+        without any of the above, is rounded up to whole clusters."""
+        shape = self.cluster_shape(cluster)
+        if shape.size > 1:
+            if raster != "m" or slices != 1 or raster_log or own_tiles:
+                raise UserError("clusters go with the plain grid: along m first, one slice of k, no bands")
+            self.grid.launch_clusters(tiles, warps, shape)
+            return BlockCoordinate(0), BlockCoordinate(1)
         self.grid.launch(tiles, warps, raster, slices, raster_log, own=("m" in own_tiles, "n" in own_tiles),
                          alike=alike)
         return BlockCoordinate(0), BlockCoordinate(1)
@@ -74,11 +83,13 @@ class Context(HopperVerbs):
         self.grid.launch_batches(raster_of(tiles, depth=min(batches, max_grid_z)), batches, warps)
         return BlockCoordinate(0), BlockCoordinate(1)
 
-    def persist(self, schedule: np.ndarray, tiles: Sequence[tuple[int, int]], *,
-                warps: int) -> tuple[BlockCoordinate, BlockCoordinate]:
+    def persist(self, schedule: np.ndarray, tiles: Sequence[tuple[int, int]], *, warps: int,
+                cluster: tuple[int, int] = (1, 1)) -> tuple[BlockCoordinate, BlockCoordinate]:
         """CTAs that visit tiles of several problems one after another (``ctx.visits()``): a ``schedule`` with the
-        columns ``SCHEDULE_COLUMNS``, and the ``tiles`` of each problem along m and n."""
-        self.grid.persist(schedule, tiles, warps, (len(schedule), 1, 1))
+        columns ``SCHEDULE_COLUMNS``, and the ``tiles`` of each problem along m and n. CTAs of a ``cluster`` follow each
+        other by rank; tiles outside a problem fill it up."""
+        shape = self.cluster_shape(cluster)
+        self.grid.persist(schedule, tiles, warps, (len(schedule) // shape.n, shape.n, 1), shape)
         return BlockCoordinate(0), BlockCoordinate(1)
 
     def visits(self) -> Iterator[Visit]:
@@ -187,15 +198,16 @@ class Context(HopperVerbs):
     def copy(self, how: AnyTiledCopy | CopyAtom | BulkAtom,
              source: Tile | Fragment | Partition | ThreadFragment | BulkTile | OperandTile,
              destination: Tile | Fragment | Partition | ThreadFragment | BulkTile | OperandTile, *,
-             pred: bool | None = None, barrier: int | None = None) -> None:
+             pred: bool | None = None, barrier: int | None = None, multicast: str | None = None) -> None:
         """Move a tile: global to shared (cp.async), shared to a fragment (ldmatrix), a fragment to global (st); or a
         thread's part of one, between two partitions or a partition and registers.
 
         ``pred``: a condition the compiled kernel evaluates at run time; False: the copy is issued and does nothing.
-        ``barrier``: the mbarrier that counts the bytes of a TMA load, which one lane of the role starts.
+        ``barrier``: the mbarrier that counts the bytes of a TMA load, which one lane of the role starts. ``multicast``:
+        the axis of the cluster ("m" or "n") whose CTAs all need the tile: each loads its part and sends it to all.
         """
         if isinstance(how, BulkAtom):
-            self._copy_bulk(how, source, destination, barrier)
+            self._copy_bulk(how, source, destination, barrier, multicast)
             return
         self.require(how if isinstance(how, CopyAtom) else atom_of(how))
         if isinstance(source, Partition) or isinstance(destination, Partition):
@@ -212,27 +224,29 @@ class Context(HopperVerbs):
             raise UserError("no copy between these", got=kinds,
                             suggestion="tiled copy: tile to tile, or partitions; copy atom: tile and fragment")
 
-    def _copy_bulk(self, how: BulkAtom, source: object, destination: object, barrier: int | None) -> None:
+    def _copy_bulk(self, how: BulkAtom, source: object, destination: object, barrier: int | None,
+                   multicast: str | None) -> None:
         tiles = (source, destination) if how.source == "global" else (destination, source)
         if not (isinstance(tiles[0], BulkTile) and isinstance(tiles[1], OperandTile)):
             raise UserError(f"{how.name} copies between ctx.bulk_tile and a stage of ctx.smem_operand",
                             got=", ".join(type(tile).__name__ for tile in tiles))
-        self.bulk(how, tiles[0], tiles[1], barrier)
+        self.bulk(how, tiles[0], tiles[1], barrier, multicast)
 
     def _copy_part(self, source: object, destination: object, pred: bool | None) -> None:
         sides = [ThreadFragment.of(side) if isinstance(side, Fragment) else side for side in (source, destination)]
         for code, instance in self.threads.copy(self.recorder, *sides, active=pred is not False):
             self._add(code, instance, predicated=pred is not None)
 
-    def gemm(self, mma: TiledMma | WarpgroupMma, accumulators: Fragment | Accumulators, a: Fragment | OperandTile,
-             b: Fragment | OperandTile, *, accumulate: bool = True) -> None:
+    def gemm(self, mma: TiledMma | WarpgroupMma, accumulators: Fragment | Accumulators,
+             a: Fragment | OperandTile | OperandFragment, b: Fragment | OperandTile, *,
+             accumulate: bool = True) -> None:
         """accumulators += a * b for one k step, over n up and down in turns, so that the last b is used again.
 
         With a warpgroup's MMA, for all k of a stage, asynchronously; not ``accumulate``: accumulators = a * b.
         """
         if isinstance(mma, WarpgroupMma):
-            if not (isinstance(accumulators, Accumulators) and isinstance(a, OperandTile)
-                    and isinstance(b, OperandTile)):
+            if not (isinstance(accumulators, Accumulators) and isinstance(b, OperandTile)
+                    and isinstance(a, OperandTile | OperandFragment)):
                 raise UserError("wgmma takes ctx.accumulators and stages of ctx.smem_operand", got=mma.atom.name)
             self.warpgroup_gemm(mma, accumulators, a, b, accumulate=accumulate)
             return

@@ -102,7 +102,7 @@ def _require_kind(name: str, default: Any, value: Any, place: str) -> None:
     if alike and isinstance(default, tuple):
         alike = len(value) == len(default) and all(isinstance(v, type(d)) for v, d in zip(value, default, strict=True))
     if not alike and default is not None:
-        raise UserError(f"parameter '{name}' is a {type(default).__name__} such as {default!r}", place=place,
+        raise UserError(f"parameter '{name}' is of type {type(default).__name__}, such as {default!r}", place=place,
                         got=repr(value))
 
 
@@ -198,7 +198,8 @@ class _Recording:
             self.registers = fit_registers(self.spec.sm.registers, threads, self.spec, squeezable=False)
         return Launch(grid.grid, threads_per_cta=threads,
                       registers_per_thread=registers or self.registers,
-                      shared_bytes=max(context.shared.used_bytes for context in contexts))
+                      shared_bytes=max(context.shared.used_bytes for context in contexts),
+                      cluster=(grid.cluster.m, grid.cluster.n, 1))
 
     def _tensor_infos(self, contexts: list[Context]) -> tuple[TensorInfo, ...]:
         """Of the tensors; what any class of CTAs stores to is an output."""

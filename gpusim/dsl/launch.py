@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from gpusim.dsl.clusters import SINGLE, ClusterShape
 from gpusim.dsl.raster import Raster, raster_of
 from gpusim.dsl.tensors import GmemTensor, Tile
 from gpusim.errors import UserError
@@ -19,6 +20,7 @@ ALIGNMENT_BYTES = 256
 SCHEDULE_COLUMNS = ("problem", "m", "n", "z", "slice")
 """Of a schedule, (C, V, 5): the V tiles that each of C CTAs visits in turn; a problem of -1: no more."""
 NOBODY = -1
+LAST, OUTSIDE = 1, 2
 PLACE_COLUMNS = 7  # of a visit in Grid.cta_places
 Steps = tuple[int, int, int, int]  # bytes: origin, per tile along m, along n, per place along z
 
@@ -32,29 +34,34 @@ class BlockCoordinate:
 
 @dataclass(frozen=True)
 class Visit:
-    """What CTAs of a class know of one tile they compute: whether it is the last along m and n, its slice of k, its
-    problem; its coordinates along axes where every tile is a class of its own."""
+    """What CTAs of a class know of one tile they compute: whether it is the last along m and n, or outside the problem
+    (to fill a cluster), its slice of k, its problem; its coordinates along axes where every tile is a class of its own.
+    """
 
     last: tuple[bool, bool] = (False, False)
     slice: int = 0
     problem: int = 0
     tile: tuple[int, int] = (0, 0)
     number: int = 0  # of those before it
+    outside: tuple[bool, bool] = (False, False)
 
     @property
     def name(self) -> str:
         """For reports: interior, edge m, edge mn, slice 2 ..."""
         edges = "".join(axis for axis, is_last in zip("mn", self.last, strict=True) if is_last)
-        parts = [f"edge {edges}" if edges else "interior"]
+        beyond = "".join(axis for axis, is_outside in zip("mn", self.outside, strict=True) if is_outside)
+        parts = [f"outside {beyond}" if beyond else f"edge {edges}" if edges else "interior"]
         parts += [f"{what} {number}" for what, number in (("slice", self.slice), ("problem", self.problem)) if number]
         return " ".join(parts)
 
 
 @dataclass(frozen=True)
 class CtaPlace:
-    """What CTAs of a class have in common: their visits, none where a swizzled grid gives them no tile at all."""
+    """What CTAs of a class have in common: their visits, none where a swizzled grid gives them no tile at all; their
+    rank in the cluster."""
 
     visits: tuple[Visit, ...] = (Visit(),)
+    rank: int = 0
 
     @property
     def idle(self) -> bool:
@@ -69,7 +76,8 @@ class CtaPlace:
         if self.idle:
             return "idle"
         names = [visit.name for visit in self.visits]
-        return names[0] if len(set(names)) == 1 else ", ".join(names)
+        name = names[0] if len(set(names)) == 1 else ", ".join(names)
+        return f"{name} rank {self.rank}" if self.rank else name
 
 
 @dataclass
@@ -82,6 +90,7 @@ class Grid:
     tiles: tuple[tuple[int, int], ...] = ()  # along m and n, per problem
     grid: tuple[int, int, int] = (0, 0, 0)
     schedule: np.ndarray = field(default_factory=lambda: np.zeros((0, 1, len(SCHEDULE_COLUMNS)), np.int64))
+    cluster: ClusterShape = SINGLE
     visit: int = 0  # which one is being recorded
     own: tuple[bool, bool] = (False, False)  # along which axes every tile is a class of its own
     alike: np.ndarray | None = None  # per tile along m, the one it shares a class of its own with
@@ -98,6 +107,12 @@ class Grid:
         self.own, self.alike = own, alike
         self.persist(visits[:, None], (tiles,), warps, rastered.grid)
 
+    def launch_clusters(self, tiles: tuple[int, int], warps: int, cluster: ClusterShape) -> None:
+        """One CTA per tile, in the plain grid, rounded up to whole clusters: CTAs outside the problem take part."""
+        grid = (*cluster.round_up(raster_of(tiles).tiles), 1)
+        m, n, z = cluster.cta_index(grid).T
+        self.persist(np.stack([z, m, n, z, z], axis=1)[:, None], (tiles,), warps, grid, cluster)
+
     def launch_batches(self, raster: Raster, batches: int, warps: int) -> None:
         """One CTA per tile and place along z, which takes every ``depth``-th batch from there on."""
         m, n, z = raster.coordinates().T
@@ -109,12 +124,16 @@ class Grid:
         self.persist(visits, (raster.tiles,), warps, raster.grid)
 
     def persist(self, schedule: np.ndarray, tiles: Sequence[tuple[int, int]], warps: int,
-                grid: tuple[int, int, int]) -> None:
-        """CTAs of a ``grid`` that visit the tiles of a ``schedule`` one after another; ``tiles`` of every problem."""
+                grid: tuple[int, int, int], cluster: ClusterShape = SINGLE) -> None:
+        """CTAs of a ``grid`` that visit the tiles of a ``schedule`` one after another; ``tiles`` of every problem.
+        Those of a ``cluster`` follow each other by rank."""
         if warps < 1 or not len(schedule):
             raise UserError("a grid needs at least one CTA, and a CTA a warp",
                             got=f"{len(schedule)} CTAs, {warps} warps")
+        if cluster.size > 1:
+            cluster.cta_index(grid)
         self.schedule, self.tiles, self.num_warps, self.grid = schedule, tuple(tiles), warps, grid
+        self.cluster = cluster
         if self.place is None:
             self.place = CtaPlace(tuple(Visit(problem=number, number=number) for number in range(len(tiles))))
 
@@ -130,6 +149,11 @@ class Grid:
         """The visit that is being recorded."""
         visits = self.place.visits if self.place else ()
         return visits[self.visit] if visits else Visit()
+
+    @property
+    def rank(self) -> int:
+        """In the cluster, of CTAs of this class."""
+        return self.place.rank if self.place else 0
 
     @property
     def name(self) -> str:
@@ -180,6 +204,8 @@ class Grid:
             raise UserError(f"tensor {tensor.name} must have as many tiles as the grid along {'mn'[place.axis]}",
                             got=f"{elements} elements, {count} CTAs of {tile}")
         self.partial.setdefault(visit.problem, [False, False])[place.axis] |= rest < tile
+        if visit.outside[place.axis]:
+            return 0
         is_last = visit.tile[place.axis] == count - 1 if self.own[place.axis] else visit.last[place.axis]
         return rest if is_last else tile
 
@@ -205,26 +231,33 @@ class Grid:
         return bases
 
     def cta_index(self) -> np.ndarray:
-        """(C, 3) blockIdx in launch order, x fastest."""
+        """(C, 3) blockIdx in launch order, x fastest, of clusters cluster by cluster."""
+        if self.cluster.size > 1:
+            return self.cluster.cta_index(self.grid).astype(np.int32)
         return Raster(self.grid[:2], depth=self.grid[2]).cta_index().astype(np.int32)
 
     def cta_places(self) -> np.ndarray:
-        """(C, V * 7) what makes a class: per visit, whether there is none, whether its tile is the last along m, n (0
-        or 1, where that one is not whole), slice, problem, own coordinates. All zeros is the plainest class."""
+        """(C, V * 7 + 1) what makes a class: per visit, whether there is none, whether its tile is the last along m, n
+        (0 or 1, where that one is not whole, 2: outside), slice, problem, own coordinates; the rank in the cluster. All
+        zeros is the plainest class."""
         problem, m, n, _, piece = np.moveaxis(self.schedule, 2, 0)
         absent, known = problem < 0, np.maximum(problem, 0)
         whole = [False, False]
         partial = np.array([self.partial.get(number, whole) for number in range(len(self.tiles))])[known]
-        last = np.stack([m, n], axis=2) == np.array(self.tiles)[known] - 1
+        beyond = np.stack([m, n], axis=2) - (np.array(self.tiles)[known] - 1)
         own = np.stack([m if self.alike is None else self.alike[np.maximum(m, 0)], n], axis=2) * np.array(self.own)
-        edges = last & partial & ~np.array(self.own)
+        edges = np.where(beyond > 0, OUTSIDE, (beyond == 0) & partial & ~np.array(self.own))
         columns = [edges[..., 0], edges[..., 1], piece, known, own[..., 0], own[..., 1]]
         places = np.stack([absent, *(np.where(absent, 0, column) for column in columns)], axis=2)
-        return places.reshape(len(places), -1).astype(np.int64)
+        ranks = np.arange(len(places)) % self.cluster.size
+        return np.column_stack([places.reshape(len(places), -1), ranks]).astype(np.int64)
 
     def cta_addresses(self) -> np.ndarray:
-        """(C, V * T) byte address of each tensor's tile at each visit, not yet rounded to lines."""
-        problem, *where = np.moveaxis(self.schedule[..., :4], 2, 0)
+        """(C, V * T) byte address of each tensor's tile at each visit, not yet rounded to lines. For a tile outside the
+        problem, the last one's."""
+        problem, m, n, z = np.moveaxis(self.schedule[..., :4], 2, 0)
+        ends = np.moveaxis(np.array(self.tiles)[np.maximum(problem, 0)], 2, 0) - 1
+        where = np.minimum(m, ends[0]), np.minimum(n, ends[1]), z
         none = (0, 0, 0, 0)
         steps = np.array([[self.steps.get((tensor.name, number), none) for tensor in self.tensors]
                           for number in range(len(self.tiles))], np.int64).reshape(len(self.tiles), -1, 4)
@@ -235,7 +268,8 @@ class Grid:
 
 def place_of(row: Sequence[int]) -> CtaPlace:
     """The place that a row of Grid.cta_places describes."""
-    visits = [row[start : start + PLACE_COLUMNS] for start in range(0, len(row), PLACE_COLUMNS)]
+    visits = [row[start : start + PLACE_COLUMNS] for start in range(0, len(row) - 1, PLACE_COLUMNS)]
     present = [(number, visit[1:]) for number, visit in enumerate(visits) if not visit[0]]
-    return CtaPlace(tuple(Visit((bool(last_m), bool(last_n)), piece, problem, (m, n), number)
-                          for number, (last_m, last_n, piece, problem, m, n) in present))
+    return CtaPlace(tuple(
+        Visit((edge_m == LAST, edge_n == LAST), piece, problem, (m, n), number, (edge_m == OUTSIDE, edge_n == OUTSIDE))
+        for number, (edge_m, edge_n, piece, problem, m, n) in present), row[-1])

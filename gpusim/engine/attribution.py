@@ -10,7 +10,7 @@ from gpusim.engine.image import FENCE
 from gpusim.engine.result import EVENT_KINDS, WARP_STATES
 from gpusim.engine.scoreboards import barrier_release, boards_release
 
-__all__ = ["add_span", "attribute_issue", "record", "record_spans"]
+__all__ = ["add_span", "attribute_issue", "record", "record_spans", "record_stage"]
 
 SELECTED, NOT_SELECTED, WAIT = (WARP_STATES.index(name) for name in ("selected", "not_selected", "wait"))
 LONG, SHORT = WARP_STATES.index("long_scoreboard"), WARP_STATES.index("short_scoreboard")
@@ -19,7 +19,7 @@ DISPATCH = WARP_STATES.index("dispatch_stall")
 BARRIER, BRANCH = WARP_STATES.index("barrier"), WARP_STATES.index("branch_resolving")
 MEMBAR, DRAIN = WARP_STATES.index("membar"), WARP_STATES.index("drain")
 EXIT = int(Kind.exit)
-STATE_EVENT, ISSUE_EVENT = EVENT_KINDS.index("state"), EVENT_KINDS.index("issue")
+STATE_EVENT, ISSUE_EVENT, SHARED_EVENT = (EVENT_KINDS.index(name) for name in ("state", "issue", "shared"))
 
 
 @njit(cache=True, nogil=True)
@@ -32,6 +32,13 @@ def record(win, sm, w, warp, kind, state, pc, op, start, end):
     event.cta, event.warp, event.pc, event.op = warp.cta, warp.warp, pc, op
     event.start, event.end = start, end
     win.counts[2] += 1
+
+
+@njit(cache=True, nogil=True)
+def record_stage(win, sm, w, warp, pc, op, cycles):
+    """Keep the turn at the data stage that has just been taken."""
+    if sm.record_end and cycles > 0:
+        record(win, sm, w, warp, SHARED_EVENT, 0, pc, op, sm.data_stage - cycles, sm.data_stage)
 
 
 @njit(cache=True, nogil=True)

@@ -96,15 +96,20 @@ class BlockScheduler:
             self.end[cta] = cycle
             self._leaving.append((cycle + self.gap_cycles, sm, cta))
             self.running -= 1
-            if self._waiting:
-                self._upcoming.append((cycle + self.gap_cycles, sm, self._waiting.popleft()))
+            self._succeed(cycle + self.gap_cycles, sm)
         self._ended = [entry for entry in self._ended if entry[0] >= before]
+
+    def _succeed(self, cycle: int, sm: int) -> None:
+        """From ``cycle`` on an SM has room for another CTA."""
+        if self._waiting:
+            self._upcoming.append((cycle, sm, self._waiting.popleft()))
 
     def _install(self, cycle: int, sm: int, cta: int) -> None:
         self._free(cycle)
         slot = int(np.flatnonzero(self._slot_cta[sm] < 0)[0])
         self._slot_cta[sm, slot] = cta
-        self.state.slots[sm, slot] = (cta, self.image.warps_per_cta, 0, 0, 0, 0)
+        self.state.slots[sm, slot] = 0
+        self.state.slots[sm, slot]["cta"], self.state.slots[sm, slot]["warps"] = cta, self.image.warps_per_cta
         self.state.mbarriers[sm, slot] = 0
         self.state.mbarriers[sm, slot]["pending"] = self.image.mbarrier_arrivals
         self.state.warpgroups[sm, slot] = 0

@@ -53,19 +53,22 @@ def start_store(sm, warp, mach, row, access, time):
 
 @njit(cache=True, nogil=True)
 def land(st, mach, ops, counts, s, done):
-    """Lines of a bulk load cross the data stage, then their bytes count at the mbarrier.
+    """Lines of a bulk load are written beside what the data stage does, then their bytes count at the mbarrier.
 
-    Returns when they are written, 0 when the CTA has gone.
+    Returns when they are written, 0 when the CTA has gone, or when another one asked for them (multicast).
     """
-    sm, warp = st.sms[s], st.warps[s, done.slot]
-    passed = pass_data_stage(sm, done.time, done.data_cycles)
-    sm.counters[STAGE_CYCLES] += done.data_cycles
+    sm = st.sms[s]
+    passed = sm.bulk_write = max(sm.bulk_write, done.time) + done.data_cycles
     sm.counters[LOADED] += done.bytes
-    if done.age != warp.age:
-        return 0
-    st.mbarriers[s, warp.cta_slot, done.token].bytes -= done.bytes
-    settle_phase(st, mach, ops, counts, s, warp.cta_slot, done.token, passed + mach.tma_arrive)
-    return passed
+    is_own, slot = done.cta < 0, np.int64(done.slot)
+    if is_own:
+        warp = st.warps[s, done.slot]
+        slot = warp.cta_slot
+    if (is_own and done.age != warp.age) or (not is_own and st.slots[s, slot].cta != done.cta):
+        return np.int64(0)
+    st.mbarriers[s, slot, done.token].bytes -= done.bytes
+    settle_phase(st, mach, ops, counts, s, slot, done.token, passed + mach.tma_arrive)
+    return passed if is_own else np.int64(0)
 
 
 def split_bulk(requests: np.ndarray, machine: Machine) -> np.ndarray:

@@ -10,6 +10,7 @@ import numpy as np
 from gpusim.arch.instructions import Kind
 from gpusim.engine.flags import FlagWait
 from gpusim.engine.image import ProgramImage
+from gpusim.engine.result import WARP_STATES
 from gpusim.engine.state import NEVER, SmState
 from gpusim.errors import SimulatedFailure
 
@@ -48,6 +49,12 @@ def _describe_warp(
         op = _last(image, warp, Kind.barrier)
     elif warp["scoreboard"].max() > NEVER:
         reason, op = _mbarrier(state, image, sm, warp), _last(image, warp, Kind.mbarrier)
+    elif warp["membar_end"] == NEVER and warp["fence_state"] == WARP_STATES.index("barrier"):
+        slot = state.slots[sm, warp["cta_slot"]]
+        missing = int(slot["warps"] - slot["at_cluster_barrier"]) if slot["at_cluster_barrier"] else 0
+        where = f"{missing} warps of this CTA are" if missing else "another CTA is"
+        reason, op = f"waits at the barrier of its cluster, where {where} missing", _last(
+            image, warp, Kind.cluster_barrier)
     elif warp["membar_end"] > NEVER:
         reason = (f"waits for wgmma group {warp['membar_end'] - NEVER - 1} of its warpgroup, which not all of its four "
                   f"warps have closed")

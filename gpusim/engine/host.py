@@ -14,13 +14,15 @@ import simpy
 
 from gpusim.engine.blocks import BlockScheduler
 from gpusim.engine.bulk import split_bulk
+from gpusim.engine.clusters import Clusters
 from gpusim.engine.deadlock import describe_deadlock
 from gpusim.engine.flags import missing_flags
 from gpusim.engine.image import ProgramImage
 from gpusim.engine.machine import Machine
-from gpusim.engine.memory import MemoryState, serve
+from gpusim.engine.memory import serve
+from gpusim.engine.memory_state import MemoryState
 from gpusim.engine.scheduler import advance_group
-from gpusim.engine.state import COMPLETION, NEVER, REQUEST_RECORD, SmState, Window
+from gpusim.engine.state import BULK, COMPLETION, NEVER, REQUEST_RECORD, SmState, Window
 
 __all__ = ["Group", "Host"]
 
@@ -36,7 +38,8 @@ class Group:
 
 @dataclass
 class Host:
-    """Windows of at most ``window_cycles``: no answer of memory and no new CTA can fall into the one that runs.
+    """Windows of at most ``window_cycles``: no answer of memory, no message of another SM and no new CTA can fall into
+    the one that runs.
 
     In every window each group advances alone and posts its requests; then the memory serves them all, sorted by
     (time, SM, sequence). Neither the window's length nor the number of workers can change a result.
@@ -48,6 +51,7 @@ class Host:
     state: SmState
     memory: MemoryState
     blocks: BlockScheduler
+    clusters: Clusters
     groups: list[Group]
     window_cycles: int
     workers: int = 1
@@ -131,6 +135,9 @@ class Host:
     def _completions_before(self, end: int) -> tuple[np.ndarray, np.ndarray]:
         due = self._pending["time"] < end
         done, self._pending = self._pending[due], self._pending[~due]
+        if self.clusters.size > 1:  # messages last, in an order that does not depend on who was first to send
+            message = done["asynchronous"] > BULK
+            done = done[np.lexsort((done["op"] * message, done["issued"] * message, message))]
         done = done[np.lexsort((done["time"], done["sm"]))]
         return done, np.searchsorted(done["sm"], np.arange(self.machine.num_sms + 1))
 
@@ -139,17 +146,25 @@ class Host:
 
         A request that leaves its SM later, for the tag stage has a backlog, waits until the window that sees it go.
         """
-        sent = [g.window.requests[: g.window.counts[0]] for g in self.groups]
-        requests = np.concatenate([self._held, split_bulk(np.concatenate(sent), self.machine)])
+        sent = self._deliver(np.concatenate([g.window.requests[: g.window.counts[0]] for g in self.groups]))
+        requests = np.concatenate([self._held, split_bulk(sent, self.machine)])
         self._held, requests = requests[requests["time"] >= end], requests[requests["time"] < end]
         if len(requests):
             order = np.lexsort((requests["sequence"], requests["sm"], requests["time"]))
-            if len(self._served) < len(requests):
-                self._served = np.zeros(2 * len(requests), COMPLETION)
+            if len(self._served) < self.clusters.size * len(requests):
+                self._served = np.zeros(2 * self.clusters.size * len(requests), COMPLETION)
             count = serve(self.memory, self.machine_record, requests, order, self.image.requests, self.image.flags,
-                          self._served)
+                          self.clusters.peers, self._served)
             self._pending = np.concatenate([self._pending, self._served[:count]])
         yield environment.timeout(0)
+
+    def _deliver(self, sent: np.ndarray) -> np.ndarray:
+        """Messages go to the SMs they are for; what is left are requests."""
+        if self.clusters.size == 1:
+            return sent
+        message = sent["asynchronous"] > BULK
+        self._pending = np.concatenate([self._pending, self.clusters.deliver(sent[message])])
+        return sent[~message]
 
     def _retire(self, end: int) -> None:
         ended = np.concatenate([group.window.ended[: group.window.counts[1]] for group in self.groups])

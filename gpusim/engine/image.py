@@ -20,7 +20,7 @@ IMAGE_OP = np.dtype([
     ("global_offset", "<i8"), ("pc", "<i4"), ("access", "<i4"), ("operand", "<i4"), ("interval", "<u2"),
     ("latency", "<u2"), ("stall", "u1"), ("wait_mask", "u1"), ("write_barrier", "u1"), ("read_barrier", "u1"),
     ("kind", "u1"), ("pipe", "u1"), ("flags", "u1"), ("queue", "i1"), ("operand_cycles", "u1"), ("lead_cycles", "u1"),
-    ("address_cycles", "u1"), ("cached", "u1"),
+    ("hold_cycles", "u1"), ("address_cycles", "u1"), ("cached", "u1"), ("wide", "u1"),
 ], align=True)
 """flags: 1 active, 2 the warp's next instruction is elsewhere (a taken branch), 4 yield, 8 variable latency,
 16 a miss in L2 brings the whole line, 32 waits until the SM's writes have been performed, 64 depends on a flag: then
@@ -29,25 +29,31 @@ has arrived.
 queue: 0 for shared-memory instructions and cp.async, 1 for other global ones, -1 for what needs none. They share one
 queue; the number says which throttle it is. An instruction that is predicated off passes through it all the same.
 operand_cycles: how long its addresses and data take to the load/store unit; lead_cycles: how long until all but the
-last register are there, when a shared access can start; address_cycles: what its addresses take of the path that all
-sub-partitions share. cached: a load that L1 keeps."""
+last register are there, when a shared access can start; hold_cycles: how long reading them keeps the dispatcher from
+its own; address_cycles: what its addresses take of the path that all
+sub-partitions share. cached: a load that L1 keeps. wide: reads its registers in two passes. stall: the compiler's
+count, and what the hardware adds to it while operands are read."""
 
 IMAGE_ACCESS = np.dtype([
     ("first", "<i4"), ("count", "<i4"), ("tensor", "<i4"), ("wavefronts", "<u2"), ("ideal", "<u2"),
     ("conflicts", "<f4"), ("data_cycles", "<i4"), ("tag_cycles", "<i4"), ("bulk_bytes", "<i4"),
+    ("cta_mask", "<i4"),
 ], align=True)
 """One access of one warp; first and count name rows of the requests, data_cycles what its data take of the data
 stage when they come from memory, or of the SM's port when they go there; tag_cycles what it takes of the tag stage.
 Of a bulk copy: bulk_bytes in shared memory, wavefronts and tag_cycles what it takes of the data stage and of the TMA
-unit. Of an mbarrier op: bulk_bytes is the number of lanes that take part."""
+unit. Of an mbarrier op: bulk_bytes is the number of lanes that take part. cta_mask: as AccessTable has it."""
 
 ACTIVE, TAKEN, YIELD, VARIABLE, WHOLE_LINE, FENCE, FLAG, BLOCKS = 1, 2, 4, 8, 16, 32, 64, 128
 DEFERRED = "BAR.SYNC.DEFER_BLOCKING"  # the warp goes on up to the next instruction of FENCED
 FENCED = (Kind.shared_load, Kind.shared_store, Kind.ldmatrix, Kind.stmatrix, Kind.shuffle, Kind.async_copy, Kind.commit,
           Kind.global_load, Kind.global_store, Kind.atomic, Kind.membar, Kind.mbarrier, Kind.bulk_copy, Kind.wgmma,
-          Kind.barrier, Kind.exit)
-"""Measured by warp sampling: barrier stalls of a deferred BAR appear at the first LDSM after it."""
+          Kind.barrier, Kind.cluster_barrier, Kind.special_register, Kind.exit)
+"""Measured by warp sampling: barrier stalls of a deferred BAR appear at the first LDSM after it. Reads of the clock
+behind it wait, too (lsu.csv, issue_window of sts32: a store right behind such a read costs no wait of its own)."""
+CLOCK_READ = "CS2R"  # special registers, and zeros: the same instruction
 WHOLE_LINE_HINT = "LTC128B"  # PTX: .L2::128B
+WIDE = "IMAD.WIDE"  # 64-bit sums
 FENCE_MNEMONIC, CTA_SCOPE = "MEMBAR", "CTA"  # within a CTA everything is in order anyway
 PAST_L1 = ("STRONG.GPU", "STRONG.SYS", "BYPASS")  # PTX: .cg, .relaxed.gpu, .volatile, cp.async.cg
 BULK_OPERATIONS, MBARRIER_OPERATION = ("TMALDG", "TMASTG"), "MBAR"
@@ -93,10 +99,13 @@ def image_of(program: Program, spec: GpuSpec) -> ProgramImage:
     check_units(program, table, spec)
     hints = np.array([WHOLE_LINE * (WHOLE_LINE_HINT in static.mnemonic) + FENCE * _is_fence(static.mnemonic)
                       for static in program.statics], np.int64)
-    deferred = np.array([static.mnemonic == DEFERRED for static in program.statics])
+    stops = (table["kind"] == Kind.barrier) & [static.mnemonic != DEFERRED for static in program.statics]
+    fenced = np.isin(table["kind"], FENCED) | [static.mnemonic.startswith(CLOCK_READ) for static in program.statics]
+    wide = np.array([static.mnemonic.startswith(WIDE) for static in program.statics], bool)
     roles = [role for cta in program.classes for role in cta.roles]
     accesses, requests, access_first = _accesses(roles, spec)
-    ops = [_ops(role, table, hints, deferred, first, spec) for role, first in zip(roles, access_first, strict=True)]
+    ops = [_ops(role, table, hints, stops, fenced, wide, first, spec)
+           for role, first in zip(roles, access_first, strict=True)]
     for role, part in zip(roles, ops, strict=True):
         asynchronous_operands(part, role, program, spec)
     flags = _flags(program, roles, ops)
@@ -127,7 +136,8 @@ def _is_fence(mnemonic: str) -> bool:
 
 
 def _ops(
-    role: RoleProgram, table: np.ndarray, hints: np.ndarray, deferred: np.ndarray, access_first: int, spec: GpuSpec
+    role: RoleProgram, table: np.ndarray, hints: np.ndarray, stops: np.ndarray, fenced: np.ndarray, wide: np.ndarray,
+    access_first: int, spec: GpuSpec,
 ) -> np.ndarray:
     source, cost = role.ops, table[role.ops["pc"]]
     image = np.zeros(len(source), IMAGE_OP)
@@ -139,8 +149,7 @@ def _ops(
     image["access"] = np.where(source["access"] == NO_ACCESS, -1, access_first + source["access"] * role.num_warps)
     following = np.append(source["pc"][1:], source["pc"][-1] + 1)
     taken = (cost["kind"] == Kind.branch) & (following != source["pc"] + 1) & (source["active"] > 0)
-    stops = (cost["kind"] == Kind.barrier) & ~deferred[source["pc"]]
-    blocks = np.isin(cost["kind"], FENCED) | np.append(False, stops[:-1])
+    blocks = fenced[source["pc"]] | np.append(False, stops[source["pc"]][:-1])
     image["flags"] = (ACTIVE * (source["active"] > 0) + TAKEN * taken + YIELD * (source["yield_"] > 0)
                       + VARIABLE * cost["variable_latency"] + hints[source["pc"]] + BLOCKS * blocks)
     for queue, kinds in QUEUES.items():
@@ -148,10 +157,29 @@ def _ops(
     cycles = REGISTER_BYTES / spec.mio.operand_bytes_per_cycle
     registers = np.where(source["active"] > 0, _operand_registers(source, cost["kind"], role), 0)
     image["operand_cycles"] = np.ceil(registers * cycles)
+    image["hold_cycles"] = registers * spec.mio.register_read_cycles
     image["address_cycles"] = np.where(source["active"] > 0, _address_registers(cost["kind"]), 0) * np.uint8(
         REGISTER_BYTES // spec.mio.address_bytes_per_cycle)
     image["lead_cycles"] = np.ceil(np.maximum(registers - 1.0, 0.0) * cycles)
+    _slow_reads(image, source, wide[source["pc"]], spec)
     return image
+
+
+def _slow_reads(image: np.ndarray, source: np.ndarray, wide: np.ndarray, spec: GpuSpec) -> None:
+    """Mark IMAD.WIDE; stall counts run from the last pass over an instruction's registers.
+
+    That is two cycles later for an IMAD.WIDE, and for a tensor instruction whose A operand is not in the reuse cache,
+    where an instruction of another pipe follows (operand_reads.csv).
+    """
+    active = source["active"] > 0
+    image["wide"] = wide & active
+    image["stall"] += np.uint8(spec.issue.wide_pass_cycles) * image["wide"]
+    tensor = image["kind"] == Kind.mma
+    multiplicands = source["src_start"][:, 0]
+    previous, rows = multiplicands.copy(), np.flatnonzero(tensor)
+    previous[rows[1:]] = multiplicands[rows[:-1]]
+    alone = tensor & ~np.append(tensor[1:], True)
+    image["stall"][active & alone & (multiplicands != previous)] += np.uint8(spec.issue.operand_fetch_cycles)
 
 
 def _flags(program: Program, roles: list[RoleProgram], ops: list[np.ndarray]) -> FlagState:
@@ -235,7 +263,7 @@ def _write_cycles(table: AccessTable, accesses: np.ndarray, spec: GpuSpec) -> No
 
 def _bulk_costs(table: AccessTable, accesses: np.ndarray, spec: GpuSpec) -> None:
     """Bulk copies move a line a turn, and at least as many as their bytes fill. mbarrier ops: who takes part."""
-    accesses["bulk_bytes"] = table.bulk_bytes
+    accesses["bulk_bytes"], accesses["cta_mask"] = table.bulk_bytes, table.cta_mask
     for row, operation in enumerate(table.operation):
         if operation in BULK_OPERATIONS and spec.tma is not None:
             turns = np.maximum(table.request_count[row], -(-table.bulk_bytes[row] // spec.shared.bytes_per_wavefront))

@@ -1,5 +1,5 @@
 """Models the L1 data cache of each SM: which sectors of a load are there, under way, or have to be asked for.
-Leaves out stores, which write through and change no tag, and the data's way through the SM (gpusim.engine.execute)."""
+Leaves out stores, which write through and change no tag, and the data's way through the SM (gpusim.engine.lsu)."""
 
 from __future__ import annotations
 

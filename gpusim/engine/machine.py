@@ -1,5 +1,5 @@
 """Models the GPU as the compiled code sees it: one flat tuple of numbers, all of them from the GPU specification.
-Leaves out what the numbers mean for a result (gpusim.engine.core, gpusim.engine.memory)."""
+Leaves out what the numbers mean for a result (gpusim.engine.execute, gpusim.engine.memory)."""
 
 from __future__ import annotations
 
@@ -33,6 +33,10 @@ class Machine(NamedTuple):
     barrier_base: int
     barrier_per_warp: int
     taken_branch: int
+    wide_after_tensor: int
+    wide_between_tensor: int
+    tensor_last_read: int
+    tensor_after_wide: int
     lookahead: int
     l2_latency: int
     l2_latency_spread: int
@@ -63,6 +67,8 @@ class Machine(NamedTuple):
     tma_arrive: int
     tma_request_lines: int
     wgmma_start: int
+    remote_arrive: int
+    cluster_barrier: int
 
 
 def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
@@ -84,6 +90,10 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         barrier_base=spec.barrier.base_cycles,
         barrier_per_warp=spec.barrier.cycles_per_warp,
         taken_branch=spec.issue.taken_branch_cycles,
+        wide_after_tensor=spec.issue.wide_after_tensor_cycles,
+        wide_between_tensor=spec.issue.wide_between_tensor_cycles,
+        tensor_last_read=spec.issue.tensor_last_read_cycles,
+        tensor_after_wide=spec.issue.tensor_after_wide_cycles,
         lookahead=spec.l2.lookahead_cycles,
         l2_latency=spec.l2.hit_latency_cycles - _cycles_in_the_sm(spec),
         l2_latency_spread=spec.l2.hit_latency_spread_cycles,
@@ -139,6 +149,8 @@ def _asynchronous_units(spec: GpuSpec) -> dict[str, Any]:
         "tma_arrive": tma.arrive_cycles if tma else 0,
         "tma_request_lines": tma.request_lines if tma else 1,
         "wgmma_start": wgmma.start_cycles if wgmma else 0,
+        "remote_arrive": spec.cluster.remote_arrive_cycles if spec.cluster else 0,
+        "cluster_barrier": spec.cluster.barrier_cycles if spec.cluster else 0,
     }
 
 

@@ -3,8 +3,10 @@ Leaves out the eight bytes themselves: an operation takes its turn at shared mem
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
+from gpusim.engine.messages import REMOTE_ARRIVE, post_message
 from gpusim.engine.queues import pass_buffer
 from gpusim.engine.resources import occupy_lsu, operands_read, pass_data_stage
 from gpusim.engine.scoreboards import close_group, ready_time, settle_board
@@ -110,9 +112,18 @@ def follow_copies(st, mach, ops, counts, s, warp, index, group, passed):
 
 
 @njit(cache=True, nogil=True)
-def use_mbarrier(st, mach, ops, acc, counts, s, w, row, group, start):
+def arrive_elsewhere(st, mach, win, s, warp, index, ranks, passed):
+    """Arrive at the mbarriers of other CTAs of the cluster; whether the own one is meant, too."""
+    own = np.int64(1) << st.slots[s, warp.cta_slot].rank
+    if ranks & ~own:
+        post_message(win, st.sms[s], s, REMOTE_ARRIVE, passed + mach.remote_arrive, warp.cta, index, ranks & ~own)
+    return ranks & own != 0
+
+
+@njit(cache=True, nogil=True)
+def use_mbarrier(st, mach, ops, acc, win, s, w, row, group, start):
     """SYNCS and ARRIVES: arrive, expect bytes, wait, or follow the copies of the warp."""
-    sm, warp = st.sms[s], st.warps[s, w]
+    sm, warp, counts = st.sms[s], st.warps[s, w], win.arrivals
     passed = pass_shared(sm, mach, row, start)
     settle_board(warp, row.read_barrier, operands_read(mach, start, row))
     settle_board(warp, row.write_barrier, 0)
@@ -122,6 +133,10 @@ def use_mbarrier(st, mach, ops, acc, counts, s, w, row, group, start):
         if lanes == 0:
             return
     index, action = row.operand & 255, row.operand >> 8 & 15
+    if row.access >= 0 and acc[row.access + warp.warp_row].cta_mask:
+        lanes = 1
+        if not arrive_elsewhere(st, mach, win, s, warp, index, acc[row.access + warp.warp_row].cta_mask, passed):
+            return
     barrier = st.mbarriers[s, warp.cta_slot, index]
     if action == WAIT:
         await_phase(barrier, warp, mach, row, index, passed)

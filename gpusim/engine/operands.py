@@ -29,10 +29,7 @@ COPIES = ("UTMALDG", "UTMASTG", "UTMAREDG", "UBLKCP", "UBLKRED")
 
 
 def check_units(program: Program, table: np.ndarray, spec: GpuSpec) -> None:
-    """Raises UserError for a cluster, and where the program needs a unit that the GPU does not have."""
-    if program.launch.cluster != (1, 1, 1):
-        raise UserError("clusters of several CTAs are not simulated", place=program.name,
-                        got="x".join(map(str, program.launch.cluster)), suggestion="use a cluster of 1x1x1")
+    """Raises UserError where the program needs a unit that the GPU does not have."""
     lacking = {"warpgroup MMA": (Kind.wgmma, spec.wgmma), "bulk copies": (Kind.bulk_copy, spec.tma)}
     for name, (kind, unit) in lacking.items():
         if unit is None and (table["kind"] == kind).any():
@@ -50,6 +47,7 @@ def asynchronous_operands(
     _barriers(image, names)
     _mbarriers(image, role, program, names)
     _bulk(image, program, names)
+    _cluster_barrier(image, role, program, names)
     if spec.wgmma is not None:
         _wgmma(image, names, spec)
 
@@ -68,9 +66,17 @@ def _mbarriers(image: np.ndarray, role: RoleProgram, program: Program, names: li
     asynchronous = (image["operand"] >> BARRIER_BITS & 15) == MBarrierAction.arrive_async
     arrivals[asynchronous] = THREADS_PER_WARP << ARRIVALS_SHIFT
     known = here & real & bool(program.mbarriers)
+    _check_remote(role.ops[known], role, program)
     _check_mbarriers(image["operand"][known] & INDEX_MASK, program)
     image["operand"] = np.where(known, image["operand"] | arrivals, np.where(here, PLAIN, image["operand"]))
     image["access"][here & ~known] = -1
+
+
+def _check_remote(ops: np.ndarray, role: RoleProgram, program: Program) -> None:
+    """Raises UserError where something else than an arrival names mbarriers of other CTAs."""
+    names_ctas = np.append(role.accesses.cta_mask.any(axis=1), False)[ops["access"]]
+    if (names_ctas & ((ops["operand"] >> BARRIER_BITS & 15) != MBarrierAction.arrive)).any():
+        raise UserError("nothing but an arrival reaches mbarriers of other CTAs", place=program.name)
 
 
 def _check_mbarriers(indices: np.ndarray, program: Program) -> None:
@@ -88,6 +94,17 @@ def _bulk(image: np.ndarray, program: Program, names: list[str]) -> None:
     operand = np.where(copies, operand, np.where(flushes, FLUSH, PLAIN))
     _check_mbarriers(operand[here & copies & (operand >= 0)], program)
     image["operand"] = np.where(here, operand, image["operand"])
+
+
+def _cluster_barrier(image: np.ndarray, role: RoleProgram, program: Program, names: list[str]) -> None:
+    """Which half of the barrier; without clusters, nothing. Raises UserError for ranks that the cluster lacks."""
+    here, size = image["kind"] == Kind.cluster_barrier, program.launch.cluster_size
+    waits = np.array([name.startswith("UCGABAR_WAIT") for name in names])[image["pc"]]
+    image["operand"] = np.where(here, waits if size > 1 else PLAIN, image["operand"])
+    masks = role.accesses.cta_mask
+    if (masks >> size if size > 1 else masks).any():
+        raise UserError("an op names CTAs that its cluster does not have", place=program.name,
+                        got=f"mask {int(masks.max()):#x} in a cluster of {size}")
 
 
 def _wgmma(image: np.ndarray, names: list[str], spec: GpuSpec) -> None:

@@ -1,5 +1,5 @@
 """Models the queues of memory instructions, one per sub-partition, and whose turn it is at the load/store unit.
-Leaves out what it does with the one it takes (gpusim.engine.execute)."""
+Leaves out what it does with the one it takes (gpusim.engine.lsu)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gpusim.engine.state import NEVER, QUEUE_ENTRIES
 __all__ = ["COMMITS", "NOTHING", "SHARED", "SIGNALS", "TAGGED", "choose_next", "enqueue", "pass_buffer", "take_head"]
 
 NOTHING, SHARED, TAGGED, COMMITS, SIGNALS = 0, 1, 2, 3, 4
-"""What an instruction needs of the load/store unit: nothing (predicated off, commit), an entry for its wavefronts, an
+"""What an instruction needs of the load/store unit: nothing (predicated off), an entry for its wavefronts, an
 entry of the queue for the tag stage, that all copies before it have been looked up, a turn at an mbarrier."""
 PARTS = 4
 

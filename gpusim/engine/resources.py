@@ -10,9 +10,9 @@ from gpusim.engine.image import ACTIVE
 from gpusim.engine.state import HOLDS, NEVER
 
 __all__ = ["dispatch_time", "free_time", "occupy_lsu", "occupy_tags", "operands_read", "pass_data_stage",
-           "pass_tag_stage", "read_operands"]
+           "pass_tag_stage", "read_operands", "take_pipe"]
 
-LSU, NO_PIPE, UNIFORM = int(Pipe.lsu), int(Pipe.none), int(Pipe.uniform)
+LSU, NO_PIPE, UNIFORM, TENSOR = int(Pipe.lsu), int(Pipe.none), int(Pipe.uniform), int(Pipe.tensor)
 
 
 @njit(cache=True, nogil=True)
@@ -26,13 +26,24 @@ def free_time(part, mach, row):
 
 
 @njit(cache=True, nogil=True)
+def take_pipe(part, mach, row, time):
+    """Keep the pipe for the instruction's interval; tensor instructions and IMAD.WIDE keep each other waiting."""
+    part.pipe_free[row.pipe] = time + row.interval
+    if row.pipe == TENSOR:
+        part.tensor_start = time
+    elif row.wide:
+        part.pipe_free[TENSOR] = max(part.pipe_free[TENSOR], time + mach.tensor_after_wide)
+
+
+@njit(cache=True, nogil=True)
 def read_operands(part, mach, row, start):
-    """The LSU reads registers over a path of its own per sub-partition; the dispatcher cannot read meanwhile."""
+    """The LSU reads registers over a path of its own per sub-partition, at half the rate of a register bank: it keeps
+    the dispatcher from reading for a cycle per register only."""
     part.operand_free = start + row.operand_cycles
     if part.hold_last - part.hold_first >= HOLDS:
         part.hold_first += 1
     part.hold_start[part.hold_last % HOLDS] = start + mach.read_release_base
-    part.hold_end[part.hold_last % HOLDS] = start + mach.read_release_base + row.operand_cycles
+    part.hold_end[part.hold_last % HOLDS] = start + mach.read_release_base + row.hold_cycles
     part.hold_last += 1
 
 
@@ -51,10 +62,21 @@ def occupy_tags(sm, mach, until):
 
 
 @njit(cache=True, nogil=True)
-def dispatch_time(part, row, time):
+def wide_start(part, mach, time):
+    """IMAD.WIDE reads registers twice, which a tensor instruction in the middle of its own reads does not allow."""
+    begun = part.tensor_start
+    if time <= begun + mach.tensor_last_read:
+        return max(time, begun + mach.wide_between_tensor)
+    return max(time, begun + mach.wide_after_tensor)
+
+
+@njit(cache=True, nogil=True)
+def dispatch_time(part, mach, row, time):
     """When an instruction that is issued at ``time`` can read its registers; the LSU reads those of its own later."""
     if row.pipe == NO_PIPE or row.pipe == UNIFORM or row.pipe == LSU or not row.flags & ACTIVE:
         return time
+    if row.wide:
+        time = wide_start(part, mach, time)
     while part.hold_first < part.hold_last and part.hold_end[part.hold_first % HOLDS] <= time:
         part.hold_first += 1
     i = part.hold_first

@@ -18,7 +18,8 @@ WARP_STATES = (
 
 EVENT_KINDS = ("issue", "state", "copy", "shared", "mma")
 """issue: one instruction (one cycle); state: a run of cycles in one stalled state; copy: an asynchronous copy in flight
-from issue to its data being in shared memory; shared: the data stage busy for an access; mma: the tensor pipe busy."""
+from issue to its data being in shared memory; shared: the data stage busy, for an access,
+data that arrive, an operation on an mbarrier or operands of wgmma; mma: the tensor pipe busy."""
 
 EVENT = np.dtype(
     [

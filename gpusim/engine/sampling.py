@@ -18,10 +18,10 @@ WAVES = 2
 
 def sampled_ctas(program: Program, slots: int) -> np.ndarray:
     """CTAs to simulate, in launch order, of a launch that has ``slots`` of them at a time; all of them where no whole
-    wave could be left out, or where CTAs wait for each other."""
+    wave could be left out, or where CTAs wait for each other or run in clusters."""
     every = np.arange(program.num_ctas)
     skipped = (program.num_ctas // slots - WAVES) * slots
-    if skipped <= 0 or program.flags.words.size:
+    if skipped <= 0 or program.flags.words.size or program.launch.cluster_size > 1:
         return every
     return np.concatenate([every[: WAVES * slots], every[WAVES * slots + skipped :]])
 

@@ -7,11 +7,13 @@ import numpy as np
 from numba import njit
 
 from gpusim.arch.instructions import Kind
-from gpusim.engine.attribution import add_span, attribute_issue, record, record_spans
+from gpusim.engine.attribution import add_span, attribute_issue, record, record_spans, record_stage
 from gpusim.engine.bulk import land
-from gpusim.engine.execute import NO_BOARD, accept, execute, open_barrier, send
+from gpusim.engine.clusters import leave_cluster, receive_message
+from gpusim.engine.execute import execute, open_barrier, send
 from gpusim.engine.image import ACTIVE, FLAG, TAKEN, YIELD
 from gpusim.engine.l1 import REQUESTS
+from gpusim.engine.lsu import NO_BOARD, accept
 from gpusim.engine.machine import POLICIES
 from gpusim.engine.mbarriers import deliver_copies
 from gpusim.engine.resources import dispatch_time, free_time, pass_data_stage
@@ -23,7 +25,7 @@ from gpusim.engine.warpgroup import start_wgmma
 
 __all__ = ["advance_group"]
 
-EXIT, BRANCH = int(Kind.exit), int(Kind.branch)
+EXIT, BRANCH, SHARED_STORE = int(Kind.exit), int(Kind.branch), int(Kind.shared_store)
 DRAIN = WARP_STATES.index("drain")
 COPY_EVENT = EVENT_KINDS.index("copy")
 STAGE_CYCLES = COUNTERS.index("data_stage_cycles")
@@ -39,10 +41,16 @@ def candidate_time(part, mach, warp, row):
 
 
 @njit(cache=True, nogil=True)
-def preferred(mach, part, warps, ops, w, best):
-    """Whether eligible warp ``w`` goes before eligible warp ``best``."""
+def preferred(mach, part, warps, ops, w, best, time):
+    """Whether eligible warp ``w`` goes before eligible warp ``best``.
+
+    Under ``grr`` the last one goes on, but with a store to shared memory only without a pause: when the queue has been
+    full, it is the others' turn.
+    """
     last = part.last_slot
-    if (mach.policy == GTO or mach.policy == GRR) and (w == last or best == last):
+    paused = time > part.issue_free and ops[warps[last].op].kind == SHARED_STORE
+    stays = mach.policy == GTO or (mach.policy == GRR and not paused)
+    if stays and (w == last or best == last):
         switch = ops[warps[last].op - 1].flags & YIELD
         return (w == last) != (switch != 0)
     if mach.policy == LRR or mach.policy == GRR:
@@ -60,7 +68,7 @@ def select(part, mach, warps, ops, time):
         w = part.slots[i]
         if candidate_time(part, mach, warps[w], ops[warps[w].op]) <= time:
             warps[w].not_selected += 1
-            if best < 0 or preferred(mach, part, warps, ops, w, best):
+            if best < 0 or preferred(mach, part, warps, ops, w, best, time):
                 best = w
     if best >= 0:
         warps[best].not_selected -= 1
@@ -138,7 +146,7 @@ def issue(st, mach, ops, acc, bases, win, s, p, time):
         line = win.statics[row.pc]
         attribute_issue(sm, line, warp, row, time)
         since = warp.last_issue + 1
-        dispatched = dispatch_time(part, row, time)
+        dispatched = dispatch_time(part, mach, row, time)
         if dispatched > time:
             hold_others(part, warps, w, time, dispatched)
         if row.queue >= 0:
@@ -163,6 +171,7 @@ def issue(st, mach, ops, acc, bases, win, s, p, time):
                 win.counts[1] += 1
             else:
                 release_barriers(sm, slot, warps, st.parts[s], ops, mach, w, time)
+                leave_cluster(st, mach, win, s, warp, time)
         if sm.record_end:
             record_spans(win, sm, w, warp, row.pc, op, since)
     look_ahead(part, mach, warps, ops)
@@ -211,8 +220,8 @@ def complete(sm, part, mach, warp, ops, done):
 
 
 @njit(cache=True, nogil=True)
-def fill_l1(st, mach, ops, s, done, passed):
-    """A request's sectors are in L1: the accesses that wait for them get their data too."""
+def fill_l1(st, mach, ops, win, s, done, passed):
+    """A request's sectors are in L1: the accesses that wait for them get their data too, and count as the request's."""
     cache, waiters, kept = st.l1.caches[s], st.l1.waiters[s], 0
     st.l1.answered[s, done.l1 % REQUESTS] = 1
     for i in range(cache.waiting):
@@ -220,6 +229,9 @@ def fill_l1(st, mach, ops, s, done, passed):
         if waiter.request == done.l1:
             waiter.time = max(passed, done.time)
             complete(st.sms[s], st.parts[s, waiter.slot % 4], mach, st.warps[s, waiter.slot], ops, waiter)
+            if passed:
+                record_stage(win, st.sms[s], done.slot, st.warps[s, done.slot], ops[done.op].pc, done.op,
+                             np.int64(waiter.data_cycles))
         else:
             waiters[kept] = waiter
             kept += 1
@@ -227,17 +239,22 @@ def fill_l1(st, mach, ops, s, done, passed):
 
 
 @njit(cache=True, nogil=True)
-def record_copy(win, sm, w, warp, ops, done, passed):
-    """Keep a copy in flight as an event; it belongs to the op that started it."""
+def record_answer(win, sm, w, warp, ops, done, passed):
+    """Keep what an answer did as events: its turn at the data stage, the copy in flight; of the op that started it."""
+    if done.asynchronous != BULK:
+        record_stage(win, sm, w, warp, ops[done.op].pc, done.op, np.int64(done.data_cycles))
     if done.asynchronous != BULK or done.last:
         record(win, sm, w, warp, COPY_EVENT, 0, ops[done.op].pc, done.op, done.issued - done.lead, passed)
 
 
 @njit(cache=True, nogil=True)
 def accept_answer(st, mach, ops, win, s, done):
-    """An answer of the memory: of a warp's access, or part of a bulk copy."""
+    """An answer of the memory, of a warp's access or part of a bulk copy, or a message of another SM."""
     if done.asynchronous == BULK:
         return land(st, mach, ops, win.arrivals, s, done)
+    if done.asynchronous > BULK:
+        receive_message(st, mach, ops, win.arrivals, s, done)
+        return np.int64(0)
     warp = st.warps[s, done.slot]
     passed = complete(st.sms[s], st.parts[s, done.slot % 4], mach, warp, ops, done)
     if warp.async_arrivals and passed:
@@ -260,9 +277,9 @@ def advance_sm(st, mach, ops, acc, bases, win, s, done, first, last, end):
             w = done[first].slot
             passed = accept_answer(st, mach, ops, win, s, done[first])
             if passed and sm.record_end:
-                record_copy(win, sm, w, st.warps[s, w], ops, done[first], passed)
+                record_answer(win, sm, w, st.warps[s, w], ops, done[first], passed)
             if done[first].l1:
-                fill_l1(st, mach, ops, s, done[first], passed)
+                fill_l1(st, mach, ops, win, s, done[first], passed)
             first += 1
             continue
         if upcoming >= end:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from gpusim.engine.memory import MemoryState, settle
+from gpusim.engine.memory_state import MemoryState, settle
 from gpusim.engine.result import SimulationResult
 from gpusim.program import Program
 

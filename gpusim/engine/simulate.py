@@ -13,11 +13,13 @@ import numpy as np
 from gpusim.arch import GpuSpec, occupancy
 from gpusim.arch.instructions import Kind
 from gpusim.engine.blocks import BlockScheduler, fill_order
+from gpusim.engine.clusters import Clusters, ClusterScheduler, check_clusters, longest_window
 from gpusim.engine.host import Group, Host, request_capacity
 from gpusim.engine.image import ProgramImage, image_of
 from gpusim.engine.l1 import l1_bytes, new_l1
 from gpusim.engine.machine import POLICIES, Machine, machine_of, machine_record
-from gpusim.engine.memory import MEMORY_COUNTERS, MemoryState, new_memory, warm_lines
+from gpusim.engine.memory import warm_lines
+from gpusim.engine.memory_state import MEMORY_COUNTERS, MemoryState, new_memory
 from gpusim.engine.result import SimulationResult
 from gpusim.engine.sampling import extrapolate, sampled_ctas
 from gpusim.engine.sequence import hit_rates, simulate_in_turn
@@ -69,7 +71,8 @@ def simulate(
             simulated in full. The result's ``assumptions`` say what was left out.
         l2: "cold" (nothing cached) or "warm" (all tensors that are read stand in L2, as far as they fit).
         launch_overhead: count the cycles before the first CTA and after the last one.
-        window_cycles: length of a window, at most the specification's lookahead; changes no result.
+        window_cycles: length of a window, at most the specification's lookahead, and with clusters the time that SMs
+            take to reach each other; changes no result.
         workers: threads that advance groups of SMs; changes no result.
         policy: warp scheduler instead of the specification's.
         record: keep events of one SM for a timeline.
@@ -81,30 +84,27 @@ def simulate(
         UserError: a launch the GPU refuses, an unknown option value.
         SimulatedFailure: deadlock.
     """
-    _check(spec, fidelity, l2, window_cycles, policy)
+    _check(program, spec, fidelity, l2, window_cycles, policy)
     if program.sequence:
         again = partial(simulate, spec=spec, fidelity=fidelity, l2=l2, launch_overhead=launch_overhead,
                         window_cycles=window_cycles, workers=workers, policy=policy, progress=progress)
         return simulate_in_turn(program, _memory(program, spec, l2), lambda launch, left, start: again(
             launch, record=record and record.moved(-start), memory=left), flush=flush)
     blocks_per_sm = _blocks_per_sm(program, spec)
+    check_clusters(program, spec, blocks_per_sm)
     began = time.perf_counter()
     machine, image = machine_of(spec, policy=policy), image_of(program, spec)
-    capacity = l1_bytes(spec, program.launch, blocks_per_sm) if image.ops["cached"].any() else None
-    warpgroups = -(-image.warps_per_cta // WARPS_PER_WARPGROUP) if (image.ops["kind"] == Kind.wgmma).any() else 0
-    state = new_state(machine.num_sms, machine.max_warps, blocks_per_sm,
-                      new_l1(machine.num_sms, image.requests, capacity), len(image.mbarrier_arrivals), warpgroups)
-    if record is not None:
-        state.sms[record.sm]["record_start"], state.sms[record.sm]["record_end"] = record.start_cycle, record.end_cycle
+    state = _state(program, image, machine, spec, blocks_per_sm, record)
     memory = _memory(program, spec, l2) if memory is None else memory
     start = spec.launch.start_cycles if launch_overhead else 0
-    window = window_cycles or machine.lookahead
+    window = window_cycles or longest_window(program, spec)
     slots = spec.sm.count * blocks_per_sm
     ctas = sampled_ctas(program, slots) if fidelity == "sampled" else np.arange(program.num_ctas)
-    blocks = _blocks(program, image, state, spec, blocks_per_sm, ctas)
+    clusters = Clusters.of(program)
+    blocks = _blocks(program, image, state, spec, blocks_per_sm, ctas, clusters)
     groups = _groups(spec, image, window, blocks_per_sm, record)
-    host = Host(machine, machine_record(machine), image, state, memory, blocks, groups, window, workers, progress,
-                lambda pc: _place(program, pc))
+    host = Host(machine, machine_record(machine), image, state, memory, blocks, clusters, groups, window, workers,
+                progress, lambda pc: _place(program, pc))
     compiled = _compile(host) - began
     began = time.perf_counter()
     blocks.launch(start)
@@ -117,7 +117,9 @@ def simulate(
     return extrapolate(result, ctas, slots)
 
 
-def _check(spec: GpuSpec, fidelity: str, l2: str, window_cycles: int | None, policy: str | None) -> None:
+def _check(
+    program: Program, spec: GpuSpec, fidelity: str, l2: str, window_cycles: int | None, policy: str | None
+) -> None:
     if fidelity not in FIDELITIES:
         raise UserError("fidelity must be 'full' or 'sampled'", got=f"'{fidelity}'",
                         suggestion=did_you_mean(fidelity, FIDELITIES))
@@ -125,7 +127,7 @@ def _check(spec: GpuSpec, fidelity: str, l2: str, window_cycles: int | None, pol
         raise UserError("l2 must be 'cold' or 'warm'", got=f"'{l2}'")
     if policy is not None and policy not in POLICIES:
         raise UserError("unknown warp scheduler", got=f"'{policy}'", suggestion=did_you_mean(policy, POLICIES))
-    limit = min(spec.l2.lookahead_cycles, spec.launch.cta_gap_cycles)
+    limit = longest_window(program, spec)
     if window_cycles is not None and not 1 <= window_cycles <= limit:
         raise UserError(f"window_cycles must be from 1 to {limit}: no SM can notice another", got=window_cycles)
 
@@ -148,12 +150,16 @@ def _gpc_of(spec: GpuSpec) -> np.ndarray:
 
 
 def _blocks(
-    program: Program, image: ProgramImage, state: SmState, spec: GpuSpec, blocks_per_sm: int, ctas: np.ndarray
+    program: Program, image: ProgramImage, state: SmState, spec: GpuSpec, blocks_per_sm: int, ctas: np.ndarray,
+    clusters: Clusters
 ) -> BlockScheduler:
     unknown = np.full(program.num_ctas, -1, np.int64)
+    kept = unknown.copy(), unknown.copy(), unknown.astype(np.int32)
+    if clusters.size > 1:
+        return ClusterScheduler(image, state, np.arange(spec.sm.count), ctas, blocks_per_sm, spec.launch.cta_gap_cycles,
+                                *kept, clusters=clusters, gpc_of=_gpc_of(spec))
     sms = fill_order(spec.noc.gpc_runs, program.num_ctas)
-    return BlockScheduler(image, state, sms, ctas, blocks_per_sm,
-                          spec.launch.cta_gap_cycles, unknown.copy(), unknown.copy(), unknown.astype(np.int32))
+    return BlockScheduler(image, state, sms, ctas, blocks_per_sm, spec.launch.cta_gap_cycles, *kept)
 
 
 def _groups(
@@ -192,6 +198,20 @@ def _warm(memory: MemoryState, machine: Machine, program: Program) -> None:
     memory.total["counters"] = 0
 
 
+def _state(
+    program: Program, image: ProgramImage, machine: Machine, spec: GpuSpec, blocks_per_sm: int,
+    record: RecordWindow | None,
+) -> SmState:
+    """Empty SMs with what the program uses: L1 where something is kept there, mbarriers, warpgroups."""
+    capacity = l1_bytes(spec, program.launch, blocks_per_sm) if image.ops["cached"].any() else None
+    warpgroups = -(-image.warps_per_cta // WARPS_PER_WARPGROUP) if (image.ops["kind"] == Kind.wgmma).any() else 0
+    state = new_state(machine.num_sms, machine.max_warps, blocks_per_sm,
+                      new_l1(machine.num_sms, image.requests, capacity), len(image.mbarrier_arrivals), warpgroups)
+    if record is not None:
+        state.sms[record.sm]["record_start"], state.sms[record.sm]["record_end"] = record.start_cycle, record.end_cycle
+    return state
+
+
 def _place(program: Program, pc: int) -> str:
     static = program.statics[pc]
     return f"{static.file or program.name}:{static.line} {static.mnemonic} ({static.scope})"
@@ -208,7 +228,8 @@ def _compile(host: Host) -> float:
     advance_group(host.state, host.machine_record, host.image.ops, host.image.accesses, host.image.cta_bases,
                   host.groups[0].window, 0, 0, nothing, first, 0)
     none, order = np.zeros(0, REQUEST_RECORD), np.zeros(0, np.int64)
-    serve(host.memory, host.machine_record, none, order, host.image.requests, host.image.flags, nothing)
+    serve(host.memory, host.machine_record, none, order, host.image.requests, host.image.flags,
+          host.clusters.peers, nothing)
     return time.perf_counter()
 
 

@@ -57,7 +57,7 @@ WARP = np.dtype([
     ("tag_end", "<i8"),  # its last copy has passed the tag stage
     ("sent", "<i8"),  # the LSU has taken its last memory instruction
     ("queued", "<i8"),  # memory instructions that the LSU has not taken yet
-    ("membar_end", "<i8"),  # end of a MEMBAR or a wait for wgmma groups, NEVER (+ 1 + group) while it is not known
+    ("membar_end", "<i8"),  # end of a MEMBAR or a wait for wgmma, NEVER or more while it is not known
     ("fence_state", "<i8"),  # which of the two, as a warp state
     ("flag", "<i8"),  # 1 + FLAG_OP that the CTA's last poll found missing, 0: it was there
     ("polls", "<i8"),  # 1: this warp polls for its CTA
@@ -76,6 +76,7 @@ WARP = np.dtype([
     ("group_arrives", "<i8", (GROUPS,)),  # 1 + mbarrier that hears of it, 0: none
     ("async_arrivals", "<i8"),  # how many of them are due
     ("wgmma_issued", "<i8"), ("wgmma_groups", "<i8"),  # instructions, groups closed
+    ("cluster_arrivals", "<i8"), ("cluster_waits", "<i8"),  # at the cluster's barrier
 ], align=True)
 SUB_PARTITION = np.dtype([
     ("next_issue", "<i8"),
@@ -87,6 +88,7 @@ SUB_PARTITION = np.dtype([
     ("hold_first", "<i8"), ("hold_last", "<i8"),  # reads of operands that hold the dispatcher, a ring
     ("hold_start", "<i8", (HOLDS,)), ("hold_end", "<i8", (HOLDS,)),
     ("pipe_free", "<i8", (len(Pipe),)),
+    ("tensor_start", "<i8"),  # of the last tensor instruction
     ("queue_first", "<i8"), ("queue_last", "<i8"), ("queue_open", "<i8"),  # a ring; since when it has had room
     ("queue_time", "<i8", (QUEUE_ENTRIES,)), ("queue_op", "<i8", (QUEUE_ENTRIES,)),
     ("queue_slot", "<i8", (QUEUE_ENTRIES,)), ("queue_work", "<i8", (QUEUE_ENTRIES,)),
@@ -95,6 +97,9 @@ SUB_PARTITION = np.dtype([
 CTA_SLOT = np.dtype([
     ("cta", "<i8"), ("warps", "<i8"), ("end", "<i8"), ("flag", "<i8"), ("arrived", "<i8", (NAMED_BARRIERS,)),
     ("needed", "<i8", (NAMED_BARRIERS,)),  # warps, 0: all that are there
+    ("rank", "<i8"),  # in the cluster
+    ("at_cluster_barrier", "<i8"),  # warps that stand at the cluster's barrier before the others have come
+    ("cluster_arrivals", "<i8"), ("cluster_opened", "<i8"),  # of the CTA at that barrier; how often it has opened
 ], align=True)
 MBARRIER = np.dtype([
     ("phase", "<i8"),  # phases completed
@@ -112,7 +117,7 @@ SM = np.dtype([
     ("data_stage", "<i8"),  # busy until
     ("next_accept", "<i8"), ("next_part", "<i8"),  # when the LSU takes the next instruction, and from where
     ("last_part", "<i8"),  # whose turn it was
-    ("tma_free", "<i8"),
+    ("tma_free", "<i8"), ("bulk_write", "<i8"),  # when the TMA unit can ask, and its data be written
     ("wgmma_event", "<i8"),  # when the tensor pipe can start the next wgmma, NEVER: none waits
     ("wgmma_slot", "<i8"), ("wgmma_number", "<i8"),  # the warpgroup of the last one
     ("tag_stage", "<i8"), ("write_port", "<i8"), ("barrier_unit", "<i8"), ("sequence", "<i8"), ("warp_cycles", "<i8"),
@@ -131,21 +136,24 @@ REQUEST_RECORD = np.dtype([
     ("first", "<i4"), ("count", "<i4"), ("data_cycles", "<i4"), ("slot", "<i2"), ("token", "<i2"), ("is_write", "<i4"),
     ("asynchronous", "<i4"), ("fill", "<i8"),
     ("cta", "<i4"), ("flag", "<i4"), ("l1", "<i4"), ("skip", "<i8"), ("bytes", "<i4"), ("lead", "<i4"), ("last", "<i4"),
+    ("ranks", "<i4"),
 ], align=True)
 """One global access of one warp on its way to L2. token: cp.async group or scoreboard barrier;
 age: which warp asked, for a slot may have another one when the answer comes; fill: sectors that a miss brings along;
 flag: row of FLAG_OP or -1; l1: its number in the SM's L1, 0 if that keeps nothing of it; skip: lines that need not be
 asked for, a bit each; asynchronous: 1 cp.async, BULK: (part of) a bulk copy, with its bytes, how long after the issue
-it leaves, whether it is the last part, and the mbarrier as token. A request with the token FENCE asks when the SM's
-writes have been performed."""
+it leaves, whether it is the last part, and the mbarrier as token; ranks: CTAs of the cluster that its data go to, a
+bit each, 0: the one that asked. More than BULK: a message to other SMs (gpusim.engine.messages). A request with the
+token FENCE asks when the SM's writes have been performed."""
 BULK = 2
 FENCE_TOKEN = 64  # no scoreboard barrier, no group
 COMPLETION = np.dtype([
     ("time", "<i8"), ("op", "<i8"), ("issued", "<i8"), ("age", "<i8"), ("sm", "<i4"), ("data_cycles", "<i4"),
     ("slot", "<i2"), ("token", "<i2"), ("asynchronous", "<i4"), ("flag", "<i4"), ("l1", "<i4"), ("bytes", "<i4"),
-    ("lead", "<i4"), ("last", "<i4"),
+    ("lead", "<i4"), ("last", "<i4"), ("cta", "<i4"),
 ], align=True)
-"""All data of one access have arrived at the SM. flag: of a poll, what WARP.flag becomes; -1: no poll."""
+"""All data of one access have arrived at the SM. flag: of a poll, what WARP.flag becomes; -1: no poll. cta: whom data
+or a message of another SM is for, and slot is its CTA slot; -1: the warp in ``slot`` asked."""
 
 
 class SmState(NamedTuple):
@@ -180,6 +188,7 @@ def new_state(
                     np.zeros((sms, cta_slots, mbarriers), MBARRIER), np.zeros((sms, cta_slots, warpgroups), WARPGROUP))
     state.warps["ready"] = NEVER
     state.parts["next_issue"] = NEVER
+    state.parts["tensor_start"] = -NEVER
     state.parts["last_slot"] = -1
     state.slots["cta"] = -1
     state.sms["next_accept"] = state.sms["wgmma_event"] = NEVER

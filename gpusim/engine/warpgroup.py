@@ -3,18 +3,21 @@ Leaves out registers: that a warpgroup waits before it touches its accumulators 
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
 from gpusim.arch.instructions import Pipe
-from gpusim.engine.attribution import record
+from gpusim.engine.attribution import record, record_stage
 from gpusim.engine.operands import WAVES_SHIFT
+from gpusim.engine.resources import pass_data_stage
 from gpusim.engine.result import EVENT_KINDS, WARP_STATES
 from gpusim.engine.scoreboards import ready_time
 from gpusim.engine.state import COUNTERS, GROUPS, NEVER, WGMMAS
 
 __all__ = ["await_wgmma", "issue_wgmma", "start_wgmma"]
 
-TENSOR, GMMA = int(Pipe.tensor), WARP_STATES.index("gmma")
+TENSOR = int(Pipe.tensor)
+BARRIER = WARP_STATES.index("barrier")
 CLOSES, WARPS = 1, 4
 HMMA_COUNT, STAGE_CYCLES, PIPE_CYCLES = (
     COUNTERS.index(name) for name in ("hmma_instructions", "data_stage_cycles", "wgmma_pipe_cycles"))
@@ -97,16 +100,19 @@ def close(st, ops, s, slot, number):
 
 @njit(cache=True, nogil=True)
 def record_wgmma(st, win, s, slot, number, op, row, time):
-    """The instruction in the pipe, for each of its warps."""
+    """The instruction in the pipe, for each of its warps; its operands at the data stage, for the first."""
+    waves = np.int64(row.operand >> WAVES_SHIFT)
     for w in range(len(st.warps[s])):
         warp = st.warps[s, w]
         if warp.live and warp.cta_slot == slot and warp.warp // WARPS == number:
             record(win, st.sms[s], w, warp, MMA_EVENT, 0, row.pc, op, time, time + row.interval)
+            record_stage(win, st.sms[s], w, warp, row.pc, op, waves)
+            waves = np.int64(0)
 
 
 @njit(cache=True, nogil=True)
 def start_wgmma(st, ops, win, s, time):
-    """The tensor pipe takes the next instruction. Its operands take turns at the data stage: they wait for nothing that
+    """The tensor pipe takes the next instruction. Its operands take turns at the data stage: it waits for nothing that
     is there already, everything that comes later waits for them."""
     sm, parts, groups = st.sms[s], st.parts[s], st.warpgroups[s]
     if pipe_free(parts) <= time:
@@ -118,7 +124,7 @@ def start_wgmma(st, ops, win, s, time):
         sm.wgmma_slot, sm.wgmma_number = slot, number
         for p in range(WARPS):
             parts[p].pipe_free[TENSOR] = time + row.interval
-        sm.data_stage = max(sm.data_stage, time) + (row.operand >> WAVES_SHIFT)
+        pass_data_stage(sm, time, row.operand >> WAVES_SHIFT)
         sm.counters[STAGE_CYCLES] += row.operand >> WAVES_SHIFT
         sm.counters[PIPE_CYCLES] += row.interval
         group.end = max(group.end, time + row.interval + row.latency)
@@ -131,11 +137,12 @@ def start_wgmma(st, ops, win, s, time):
 
 @njit(cache=True, nogil=True)
 def await_wgmma(st, s, w, row):
-    """WARPGROUP.DEPBAR: until at most so many groups that the warp has closed are under way."""
+    """WARPGROUP.DEPBAR: until at most so many groups that the warp has closed are under way; Nsight calls it barrier.
+    """
     warp = st.warps[s, w]
     group = st.warpgroups[s, warp.cta_slot, warp.warp // WARPS]
     newest = warp.wgmma_groups - 1 - row.operand
-    if row.operand < 0 or newest < 0 or newest < group.groups - GROUPS:
+    if newest < 0 or newest < group.groups - GROUPS:
         return
-    warp.fence_state = GMMA
+    warp.fence_state = BARRIER
     warp.membar_end = group.group_end[newest % GROUPS] if newest < group.groups else NEVER + 1 + newest

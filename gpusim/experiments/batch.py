@@ -15,6 +15,7 @@ from joblib import Parallel, delayed
 from gpusim.errors import GpusimError, UserError
 from gpusim.experiments.config import load_plan
 from gpusim.experiments.digest import digest
+from gpusim.experiments.interrupts import deaf_to_ctrl_c
 from gpusim.experiments.run import simulate_plan
 from gpusim.report.summary import Summary
 
@@ -65,7 +66,9 @@ def run_jobs(jobs: Sequence[Job], *, processes: int = 1) -> Iterator[JobResult]:
         tasks = [delayed(run_job)(index, jobs[index]) for index in batch]
         before = len(left)
         try:
-            for result in Parallel(n_jobs=processes, return_as="generator_unordered")(tasks):
+            with deaf_to_ctrl_c():
+                finished = Parallel(n_jobs=processes, return_as="generator_unordered")(tasks)
+            for result in finished:
                 left.remove(result.index)
                 yield result
             tries = 0

@@ -4,14 +4,12 @@ Leaves out starting clusters, and moving code to them: workers have gpusim and t
 from __future__ import annotations
 
 import logging
-import signal
-import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from gpusim.errors import UserError
 from gpusim.experiments.batch import Job, JobResult, run_job
+from gpusim.experiments.interrupts import deaf_to_ctrl_c
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -42,7 +40,7 @@ def _connect(scheduler: str | None, workers: int) -> Client:
     except ImportError:
         raise UserError("the dask backend needs dask", suggestion="pip install 'gpusim[dask]'") from None
     if scheduler is None:
-        with _deaf_to_ctrl_c():
+        with deaf_to_ctrl_c():
             return Client(n_workers=workers, threads_per_worker=1, dashboard_address=None, set_as_default=False,
                           silence_logs=logging.CRITICAL)
     named = {"scheduler_file": scheduler} if scheduler.endswith(".json") else {"address": scheduler}
@@ -51,19 +49,6 @@ def _connect(scheduler: str | None, workers: int) -> Client:
     except (OSError, ValueError, TypeError) as error:
         raise UserError("no Dask scheduler answers", place="--scheduler", got=f"'{scheduler}' ({error})",
                         suggestion="start one with 'dask scheduler', and workers with 'dask worker'") from None
-
-
-@contextmanager
-def _deaf_to_ctrl_c() -> Iterator[None]:
-    """Processes that start meanwhile leave Ctrl-C to this one, which ends them."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _result(future: Future, index: int) -> JobResult:

@@ -30,12 +30,17 @@ _ALSO = {
     "warp_instructions": ("sm__inst_executed.sum",),
     "issue_active_pct": ("sm__inst_issued.avg.pct_of_peak_sustained_active",),
     "hmma_instructions": ("smsp__inst_executed_pipe_tensor.sum", "sm__inst_executed_pipe_tensor_op_hmma.sum"),
+    "ldsm_instructions": ("smsp__inst_executed_op_ldsm.sum",),
     "ldgsts_instructions": ("smsp__inst_executed_op_ldgsts.sum",),
+    "shared_wavefronts_ldgsts": ("smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts.sum",),
+    "dram_throughput_pct": ("dram__throughput.avg.pct_of_peak_sustained_elapsed", "DRAM Throughput"),
     "dram_bytes_read": ("dram__bytes_op_read.sum",),
     "dram_bytes_written": ("dram__bytes_op_write.sum",),
     "dram_gbytes_per_second": ("Memory Throughput",),
 }
 """Other names of the same counters, by generation of GPU or profiler."""
+_LABELS_APART = frozenset({"issue_active_pct"})
+"""Labels that the details page has for something else: its Issue Slots Busy is a share of the elapsed cycles."""
 _LAUNCH = (
     Comparable("registers_per_thread", "Registers Per Thread", "register", "Launch",
                ("launch__registers_per_thread", "Registers Per Thread")),
@@ -55,14 +60,19 @@ _SHARED_PARTS = (
     ("launch__shared_mem_per_block_static", "Static Shared Memory Per Block"),
 )
 _SHARED_BYTES = Comparable("shared_bytes", "Shared Memory Per Block", "byte", "Launch", sum(_SHARED_PARTS, ()))
+_TITLES_OF_LAUNCH = frozenset(item.title for item in (*_LAUNCH, _SHARED_BYTES))
 COMPARABLES: tuple[Comparable, ...] = (
     *(Comparable(metric.name, metric.title, metric.unit, metric.section,
-                 (*((metric.ncu,) if metric.ncu else ()), *_ALSO.get(metric.name, ()), metric.title))
-      for metric in METRICS),
+                 (*((metric.ncu,) if metric.ncu else ()), *_ALSO.get(metric.name, ()),
+                  *((metric.title,) if metric.name not in _LABELS_APART else ())))
+      for metric in METRICS if metric.title not in _TITLES_OF_LAUNCH),
     *_LAUNCH, _SHARED_BYTES,
 )
+"""Each number once: what a launch was is told by the occupancy of a run, and by a profile's columns."""
 _SCALES = {"us": ("second", 1e6), "MHz": ("hz", 1e-6), "GB/s": ("byte/second", 1e-9)}
 """Our unit: the profiler's base unit, and what a number in it is multiplied by."""
+_CLUSTER = "launch_cluster_size"
+"""A profile says 0 where the launch asked for no clusters: each CTA is one."""
 _DIMENSIONS = frozenset({"%", "second", "hz", "byte/second"})
 
 
@@ -85,6 +95,8 @@ def profile_values(profile: Profile) -> dict[str, float]:
     parts = [_find(profile, names, "byte") for names in _SHARED_PARTS]
     if parts[0] is not None:
         found[_SHARED_BYTES.name] = sum(part.value for part in parts if part is not None)
+    if found.get(_CLUSTER) == 0:
+        found[_CLUSTER] = 1.0
     for name, size in (("threads_per_cta", profile.threads_per_cta), ("num_ctas", profile.num_ctas)):
         if size is not None:
             found[name] = float(size)

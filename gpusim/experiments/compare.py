@@ -13,6 +13,7 @@ import pandas as pd
 from gpusim.errors import SimulatedFailure, UserError
 from gpusim.experiments.batch import Job, JobResult, run_jobs
 from gpusim.experiments.config import load_plan
+from gpusim.report.numbers import speed_sentence
 from gpusim.report.summary import Summary
 
 __all__ = ["COLUMNS", "Comparison", "Variant", "compare", "headline", "parse_over"]
@@ -38,9 +39,7 @@ class Variant:
 
     @property
     def label(self) -> str:
-        """``64B`` where one key varies, ``swizzle=64B num_stages=3`` where several do."""
-        if len(self.values) == 1:
-            return next(iter(self.values.values()))
+        """``swizzle=64B num_stages=3``."""
         return " ".join(f"{key}={value}" for key, value in self.values.items())
 
 
@@ -51,6 +50,11 @@ class Comparison:
     name: str
     variants: tuple[Variant, ...]
     figure_stem: Path
+
+    @property
+    def keys(self) -> list[str]:
+        """What varies."""
+        return list(self.variants[0].values)
 
     @property
     def simulated(self) -> list[Variant]:
@@ -64,13 +68,9 @@ class Comparison:
         return pd.DataFrame([row | reason for row, reason in zip(rows, reasons, strict=True)], dtype=object)
 
     def verdict(self) -> str:
-        """``64B is 1.62x faster than none``: the fastest variant against the slowest."""
-        ranked = sorted(self.simulated, key=lambda variant: variant.cycles)
-        if len(ranked) < 2:
-            return ""
-        fastest, slowest = ranked[0], ranked[-1]
-        ratio = slowest.cycles / fastest.cycles
-        return f"{fastest.label} is {ratio:.2f}x faster than {slowest.label}"
+        """``swizzle=64B is 1.62x faster than swizzle=none``: the fastest variant against the slowest."""
+        found = [(variant.label, float(variant.cycles)) for variant in self.simulated]
+        return speed_sentence(found) if len(found) > 1 else ""
 
 
 def compare(

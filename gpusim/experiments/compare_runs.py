@@ -14,6 +14,7 @@ import pandas as pd
 from gpusim.errors import UserError
 from gpusim.experiments.comparable import COMPARABLES, effect_pct, profile_values, summary_values
 from gpusim.experiments.ncu_csv import choose_profile, read_ncu
+from gpusim.report.numbers import speed_sentence
 from gpusim.report.summary import Summary
 
 __all__ = ["Difference", "Side", "compare_sides", "load_side", "side_of_summary"]
@@ -51,11 +52,8 @@ class Difference:
 
     def verdict(self) -> str:
         """Which is faster and by how much; empty where one of them has no cycles."""
-        cycles = [side.values.get("cycles", 0.0) for side in (self.before, self.after)]
-        if not all(cycles):
-            return ""
-        fast, slow = (self.after, self.before) if cycles[1] <= cycles[0] else (self.before, self.after)
-        return f"{fast.name} is {max(cycles) / min(cycles):.2f}x faster than {slow.name}"
+        runs = [(side.name, side.values.get("cycles", 0.0)) for side in (self.before, self.after)]
+        return speed_sentence(runs) if all(cycles for _, cycles in runs) else ""
 
 
 def load_side(path: str, kernel: str | None = None) -> Side:

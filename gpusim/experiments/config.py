@@ -4,7 +4,9 @@ Leaves out sweeps over several runs, and GPU files (gpusim.arch)."""
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -14,9 +16,13 @@ from ruamel.yaml import YAML
 from gpusim.arch.paths import list_data
 from gpusim.dsl import ProgramFile, load_program, program_names
 from gpusim.errors import UserError, did_you_mean
+from gpusim.experiments.config_mistakes import LISTING, known_program, mistakes_of, qualified
 from gpusim.validation import ConfigError, Document, read_yaml, validate_document
 
-__all__ = ["Plan", "RunConfig", "TimelineWindow", "list_configs", "load_plan", "plan_of", "to_yaml"]
+__all__ = [
+    "Plan", "RunConfig", "TimelineWindow", "is_known", "list_configs", "load_plan", "plan_of", "suggestion_for",
+    "to_yaml",
+]
 
 _DIRECTORY = "configs/runs"
 
@@ -89,25 +95,43 @@ def load_plan(name_or_path: str, settings: Iterable[str] = ()) -> Plan:
     """
     document = _find(name_or_path)
     settings = list(settings)
-    program = load_program(_program_name(document, settings))
-    return _plan(Path(name_or_path).stem, document, program, settings)
+    return _plan(Path(name_or_path).stem, document, _program(document, settings), settings)
 
 
 def plan_of(program: ProgramFile, settings: Iterable[str] = ()) -> Plan:
     """A program that is loaded already, with its defaults. Raises as load_plan does."""
-    return _plan(program.name, Document(program.name, {"program": program.name}), program, list(settings))
+    return _plan(program.name, _of_program(program.name), program, list(settings))
 
 
 def _plan(name: str, document: Document, program: ProgramFile, settings: list[str]) -> Plan:
-    document = document.with_settings([_qualify(setting, program) for setting in settings])
-    config = validate_document(document, RunConfig)
-    unknown = [
-        *_unknown_keys(document, "parameters", program.kernel.parameters, f"{program.name} has no parameter"),
-        *_unknown_keys(document, "problem", program.sizes, f"{program.name} has no problem size"),
-    ]
-    if unknown:
-        raise ConfigError(unknown)
+    mistakes: list[UserError] = []
+    config = None
+    for setting in settings:
+        with _collected(mistakes):
+            document = _with_setting(document, setting, program)
+    with _collected(mistakes):
+        config = validate_document(document, RunConfig)
+    mistakes += mistakes_of(document, program)
+    if mistakes or config is None:
+        raise ConfigError(mistakes)
     return Plan(name, config, program)
+
+
+def _with_setting(document: Document, setting: str, program: ProgramFile) -> Document:
+    """The document after a setting; mistakes in it are reported with what was typed."""
+    full = qualified(setting, program, RunConfig.model_fields)
+    changed = document.with_settings([full])
+    key = tuple(full.partition("=")[0].strip().split("."))
+    return replace(changed, places={**changed.places, key: f"--set {setting}"})
+
+
+@contextmanager
+def _collected(mistakes: list[UserError]) -> Iterator[None]:
+    """Keeps the mistakes that the block finds, so that what follows can look for more."""
+    try:
+        yield
+    except UserError as error:
+        mistakes += error.errors if isinstance(error, ConfigError) else [error]
 
 
 def to_yaml(config: BaseModel) -> str:
@@ -119,43 +143,39 @@ def to_yaml(config: BaseModel) -> str:
     return stream.getvalue()
 
 
+def is_known(name_or_path: str) -> bool:
+    """Whether a run or a program has this name; paths are found out when they are read."""
+    return name_or_path.endswith((".yaml", ".yml", ".py")) or name_or_path in {*list_configs(), *program_names()}
+
+
+def suggestion_for(name: str) -> str:
+    """What is near a name that is_known does not know."""
+    return did_you_mean(name, {*list_configs(), *program_names()}, listed_by=LISTING)
+
+
 def _find(name_or_path: str) -> Document:
-    configs, programs = list_configs(), program_names()
+    if not is_known(name_or_path):
+        raise UserError("no such configuration or program", place="CONFIG|PROGRAM", got=f"'{name_or_path}'",
+                        suggestion=suggestion_for(name_or_path))
     if name_or_path.endswith((".yaml", ".yml")):
         return read_yaml(name_or_path)
-    if name_or_path in configs:
-        return read_yaml(configs[name_or_path])
-    if name_or_path.endswith(".py") or name_or_path in programs:
-        return Document(name_or_path, {"program": name_or_path})
-    raise UserError("no such configuration or program", place="run", got=f"'{name_or_path}'",
-                    suggestion=did_you_mean(name_or_path, {*configs, *programs}))
+    configs = list_configs()
+    return read_yaml(configs[name_or_path]) if name_or_path in configs else _of_program(name_or_path)
 
 
-def _program_name(document: Document, settings: list[str]) -> str:
-    named = document.with_settings([setting for setting in settings if setting.startswith("program=")])
-    if not isinstance(named.data.get("program"), str):
-        validate_document(named, RunConfig)
-    return str(named.data["program"])
+def _of_program(name_or_path: str) -> Document:
+    """What a configuration of nothing but a program would be."""
+    return Document(name_or_path, {"program": name_or_path})
 
 
-def _qualify(setting: str, program: ProgramFile) -> str:
-    """``num_stages=2`` -> ``parameters.num_stages=2``, ``M=4096`` -> ``problem.M=4096``."""
-    key = setting.partition("=")[0].strip()
-    if "." in key or key in RunConfig.model_fields:
-        return setting
-    if key in program.kernel.parameters:
-        return f"parameters.{setting}"
-    if key in program.sizes:
-        return f"problem.{setting}"
-    known = {*RunConfig.model_fields, *program.kernel.parameters, *program.sizes}
-    error = UserError(f"unknown key '{key}'", place=f"--set {setting}", suggestion=did_you_mean(key, known))
-    raise ConfigError([error])
-
-
-def _unknown_keys(document: Document, section: str, known: Mapping[str, object], rule: str) -> list[UserError]:
-    """One error for every key of a section that the program does not have."""
-    given = document.data.get(section) or {}
-    return [
-        UserError(f"{rule} '{key}'", place=document.place((section, key)), suggestion=did_you_mean(key, known))
-        for key in given if key not in known
-    ]
+def _program(document: Document, settings: list[str]) -> ProgramFile:
+    """The program that a document names. Where it cannot be loaded, the document's other mistakes are told too."""
+    own = [setting for setting in settings if setting.partition("=")[0].partition(".")[0] in RunConfig.model_fields]
+    document = document.with_settings(own)
+    name, mistakes = document.data.get("program"), list[UserError]()
+    if isinstance(name, str):
+        with _collected(mistakes):
+            return load_program(known_program(document, name))
+    with _collected(mistakes):
+        validate_document(document, RunConfig)
+    raise ConfigError(mistakes)

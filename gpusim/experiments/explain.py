@@ -36,8 +36,10 @@ def _descriptions(model: BaseModel) -> dict[str, str]:
 
 
 def _commented(values: Mapping[str, Any], meanings: Mapping[str, str], indent: int) -> CommentedMap:
-    """Neighbours that share a meaning have one comment, which names them."""
+    """Neighbours that share a meaning have one comment, which names them; a map without meanings stays on a line."""
     found = CommentedMap(values)
+    if any(meanings.get(name) for name in values):
+        found.fa.set_block_style()
     for meaning, run in groupby(values, key=lambda name: meanings.get(name, "")):
         names = list(run)
         if meaning:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from gpusim.dsl.clusters import LARGEST
 from gpusim.errors import UserError
 from gpusim.experiments.batch import Job
 
@@ -102,9 +103,19 @@ def _sm90(kernel_schedule: str) -> Callable[[Row], dict[str, object]]:
             if str(row[column]) != str(needed):
                 raise Unbuilt(f"gemm_sm90 has {column} {needed} here only", got=row[column])
         shape = _threadblock(row)
-        return {"tile": shape["tile"], "layouts": shape["layouts"], "num_stages": int(row["stages"]),
-                "input_type": str(row["a_dtype"]), "kernel_schedule": kernel_schedule}
+        return {"tile": shape["tile"], "cluster": _cluster(row), "layouts": shape["layouts"],
+                "num_stages": int(row["stages"]), "input_type": str(row["a_dtype"]),
+                "kernel_schedule": kernel_schedule}
     return parameters
+
+
+def _cluster(row: Row) -> list[int]:
+    """1, 2 or 4 CTAs along m and n, 8 of them at most."""
+    cluster = [int(row["cluster_m"]), int(row["cluster_n"])]
+    if not set(cluster) <= {1, 2, 4} or cluster[0] * cluster[1] > LARGEST:
+        raise Unbuilt(f"gemm_sm90 has clusters of 1, 2 or 4 CTAs along m and n, {LARGEST} at most",
+                      got="x".join(map(str, cluster)))
+    return cluster
 
 
 def _slices(row: Row) -> int:
@@ -171,7 +182,8 @@ _BYTES = {**_CUTLASS, "inst_m": 1, "inst_n": 1, "inst_k": 4, "stages": 2, **dict
 _COMPLEX = {**_CUTLASS, **dict.fromkeys(("a_dtype", "b_dtype", "acc_dtype", "out_dtype"), "cf32"), "inst_m": (1, 16)}
 _WMMA = {**_CUTLASS, "inst_m": 16, "inst_n": 16, "inst_k": 16, "stages": 2}
 _MMA_SP = {**_CUTLASS, "a_dtype": ("f16", "bf16"), "inst_m": 16, "inst_n": 8, "inst_k": 32}
-_SM90 = {**_CUTLASS, "acc_dtype": "f32", "out_dtype": "f16", "inst_m": 64, "inst_k": 16}
+_SM90 = {**{name: needed for name, needed in _CUTLASS.items() if not name.startswith("cluster")}, "acc_dtype": "f32",
+         "out_dtype": "f16", "inst_m": 64, "inst_k": 16}
 _SPLIT = {name: needed for name, needed in _CUTLASS.items() if name != "split_k"}
 _SPLIT_FAMILIES = {
     "splitkserial": ("gemm_splitk_serial", _split_k), "splitkparallel": ("gemm_splitk_parallel", _split_k_parallel),

@@ -4,7 +4,8 @@ Leaves out the command line; both simulate by way of gpusim.experiments.run."""
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from gpusim.experiments.library_result import Result
 from gpusim.experiments.run import Progress, simulate_plan, simulate_program
 from gpusim.program import Program
 from gpusim.report.summary import summarise
-from gpusim.validation import Document, validate_document
+from gpusim.validation import ConfigError, Document, validate_document
 
 __all__ = ["Result", "simulate"]
 
@@ -48,9 +49,21 @@ def simulate(
         return _simulate_kernel(program, tensors, flops, settings, workers, progress)
     if tensors is not None or flops:
         raise UserError("tensors and flops belong to a kernel; programs bring theirs", place="simulate")
-    plan = _plan(program, [f"{key}={json.dumps(value, default=str)}" for key, value in settings.items()])
+    with _places_without_option():
+        plan = _plan(program, [f"{key}={json.dumps(value, default=str)}" for key, value in settings.items()])
     outcome = simulate_plan(plan, workers=workers, progress=progress)
     return Result(plan.name, outcome.program, outcome.spec, outcome.result, outcome.summary, plan)
+
+
+@contextmanager
+def _places_without_option() -> Iterator[None]:
+    """Mistakes in settings are placed at ``M=big``, as they were given here, instead of at ``--set M=big``."""
+    try:
+        yield
+    except ConfigError as error:
+        raise ConfigError([
+            UserError(one.rule, place=one.place.removeprefix("--set "), got=one.got, suggestion=one.suggestion)
+            for one in error.errors]) from None
 
 
 def _plan(program: str | Path | ProgramFile | Kernel, settings: list[str]) -> Plan:

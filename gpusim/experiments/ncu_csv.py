@@ -69,7 +69,6 @@ def read_ncu(path: str | Path) -> list[Profile]:
         raise UserError("no header with a column 'Kernel Name'", place=str(path),
                         suggestion="write the file with ncu --csv, or ncu --csv --page raw")
     heading, *rows = csv.reader(line for line in lines[first:] if line.strip() and not line.startswith("=="))
-    rows = [row for row in rows if len(row) == len(heading)]
     profiles = _details(heading, rows) if "Metric Name" in heading else _raw(heading, rows)
     if not profiles:
         raise UserError("the profile holds no launch", place=str(path))
@@ -103,10 +102,14 @@ def _profile(row: dict[str, str]) -> Profile:
 
 
 def _details(heading: list[str], rows: list[list[str]]) -> list[Profile]:
-    """A row per metric and launch; summaries have averages over launches of the same kernel."""
+    """A row per metric and launch; summaries have averages over launches of the same kernel.
+
+    Rows of metrics end where the columns of rules begin; what ends before its value was printed by the program.
+    """
     value_column = "Metric Value" if "Metric Value" in heading else "Average"
+    least = heading.index(value_column) + 1
     profiles: dict[tuple[str, ...], Profile] = {}
-    for row in (dict(zip(heading, values, strict=True)) for values in rows):
+    for row in (dict(zip(heading, values, strict=False)) for values in rows if least <= len(values) <= len(heading)):
         key = tuple(row.get(name, "") for name in ("Process ID", "ID", "Kernel Name", "Grid Size"))
         if row["Metric Name"]:
             profiles.setdefault(key, _profile(row)).add(row["Metric Name"], row[value_column], row["Metric Unit"])
@@ -118,7 +121,7 @@ def _raw(heading: list[str], rows: list[list[str]]) -> list[Profile]:
     names = [name for name in heading if name not in _IDENTITY and ":" not in name]
     units: dict[str, str] = {}
     profiles = []
-    for row in (dict(zip(heading, values, strict=True)) for values in rows):
+    for row in (dict(zip(heading, values, strict=True)) for values in rows if len(values) == len(heading)):
         if not row["Kernel Name"]:
             units = row
             continue

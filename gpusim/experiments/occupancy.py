@@ -9,6 +9,7 @@ import pandas as pd
 
 from gpusim.arch import GpuSpec, load_gpu, occupancy
 from gpusim.errors import UserError
+from gpusim.experiments.csv_files import read_csv
 
 __all__ = ["COLUMNS", "occupancy_csv"]
 
@@ -28,11 +29,7 @@ def occupancy_csv(path: str | Path, gpu: str | GpuSpec) -> pd.DataFrame:
 
 
 def _read_columns(path: Path) -> pd.DataFrame:
-    try:
-        table = pd.read_csv(path, comment="#")
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise UserError("the file cannot be read as CSV", place=str(path), got=f"'{reason}'") from None
+    table = read_csv(path, comment="#")
     for column in COLUMNS:
         if column not in table.columns:
             raise UserError(f"column '{column}' is missing", place=path.name,

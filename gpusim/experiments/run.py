@@ -18,7 +18,7 @@ from gpusim.program import Program
 from gpusim.report.run_directory import RunRecord, write_run_directory
 from gpusim.report.summary import Summary, summarise
 
-__all__ = ["Outcome", "Progress", "record_plan", "run_plan", "simulate_plan", "simulate_program", "write_run"]
+__all__ = ["Outcome", "Progress", "record_plan", "simulate_plan", "simulate_program", "write_run"]
 
 Progress = Callable[[float], None]
 
@@ -61,12 +61,6 @@ def simulate_program(
         window = _measured_window(config, program, result)
         result = _simulate(config, program, spec, window, workers, progress)
     return result
-
-
-def run_plan(plan: Plan, *, workers: int = 1, progress: Progress | None = None) -> tuple[Outcome, Path]:
-    """Simulate and write the run directory; returns both."""
-    outcome = simulate_plan(plan, workers=workers, progress=progress)
-    return outcome, write_run(outcome)
 
 
 def write_run(outcome: Outcome) -> Path:

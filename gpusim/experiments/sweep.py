@@ -12,6 +12,7 @@ from typing import Literal
 from gpusim.errors import UserError
 from gpusim.experiments.batch import Job, JobResult, run_jobs
 from gpusim.experiments.digest import digest
+from gpusim.experiments.interrupts import ctrl_c_waits
 from gpusim.experiments.sweep_config import Point, SweepConfig
 from gpusim.experiments.sweep_result import PointResult, SweepResult
 from gpusim.files import write_whole
@@ -50,8 +51,9 @@ def run_sweep(
         with closing(_execute(jobs, processes, backend, scheduler)) as finished:
             for result in finished:
                 key = jobs[result.index].digest
-                _write(directory, key, jobs[result.index], result)
-                results |= {i: PointResult.of(points[i], result) for i in numbers[key]}
+                with ctrl_c_waits():
+                    _write(directory, key, jobs[result.index], result)
+                    results |= {i: PointResult.of(points[i], result) for i in numbers[key]}
                 if progress:
                     progress(len(results), len(points))
     finally:

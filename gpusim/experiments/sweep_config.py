@@ -16,6 +16,7 @@ from gpusim.arch.paths import list_data
 from gpusim.errors import UserError, did_you_mean
 from gpusim.experiments.batch import Job
 from gpusim.experiments.compare import COLUMNS
+from gpusim.experiments.config import is_known, suggestion_for
 from gpusim.report.metrics import METRICS
 from gpusim.validation import Document, read_yaml, validate_document
 
@@ -90,7 +91,11 @@ def load_sweep(name_or_path: str, settings: Iterable[str] = ()) -> tuple[str, Sw
     Raises UserError or ConfigError naming the place of every mistake.
     """
     document = _find(name_or_path).with_settings(settings)
-    return Path(name_or_path).stem, validate_document(document, SweepConfig)
+    config = validate_document(document, SweepConfig)
+    if not is_known(config.run):
+        raise UserError("no such configuration or program", place=document.place(("run",)), got=f"'{config.run}'",
+                        suggestion=suggestion_for(config.run))
+    return Path(name_or_path).stem, config
 
 
 def _find(name_or_path: str) -> Document:

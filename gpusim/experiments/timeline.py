@@ -13,7 +13,7 @@ from gpusim.experiments.run import Outcome, Progress, simulate_plan
 from gpusim.experiments.window import first_cta, middle_start
 from gpusim.program import Program
 from gpusim.report.timeline import Timeline, events_between, timeline
-from gpusim.report.timeline_iterations import iteration_cycles, num_iterations
+from gpusim.report.timeline_iterations import IterationSpan, iteration_cycles, num_iterations
 
 __all__ = ["Shown", "View", "show"]
 
@@ -73,13 +73,22 @@ def _show_cta(plan: Plan, view: View, workers: int, progress: Progress | None) -
         outcome = _record(plan, sm, *_start_length(cycles), workers, progress)
         subject = f"cycles {cycles[0]:,} to {cycles[1]:,}"
     else:
-        outcome, cycles = _record_iterations(plan, first, cta, view.iterations, workers, progress)
-        low, high = view.iterations
-        which = f"iterations {low} to {high}" if low < high else f"iteration {low}"
-        subject = f"{which}, cycles {cycles[0]:,} to {cycles[1]:,}"
+        outcome, span = _record_iterations(plan, first, cta, view.iterations, workers, progress)
+        cycles = span.start_cycle, span.end_cycle
+        subject = f"{_named(view.iterations, span)}, cycles {cycles[0]:,} to {cycles[1]:,}"
     outcome = dataclasses.replace(outcome, result=events_between(outcome.result, *cycles))
     data = timeline(outcome.program, outcome.result, outcome.spec, cta=cta, warps=view.warps, cycles=cycles)
     return Shown(outcome, data, subject)
+
+
+def _named(iterations: tuple[int, int], span: IterationSpan) -> str:
+    """``iterations 8 to 11``; where roles run apart, whose they are: ``iterations 8 (producer) to 11 (consumer)``."""
+    (low, high), roles = iterations, (span.first_role, span.last_role)
+    if roles[0] == roles[1]:
+        return f"iterations {low} to {high}" if low < high else f"iteration {low}"
+    if low == high:
+        return f"iteration {low} from {roles[0]} to {roles[1]}"
+    return f"iterations {low} ({roles[0]}) to {high} ({roles[1]})"
 
 
 def _chosen_cta(plan: Plan, view: View, result: SimulationResult) -> int:
@@ -100,14 +109,14 @@ def _chosen_cta(plan: Plan, view: View, result: SimulationResult) -> int:
 
 def _record_iterations(
     plan: Plan, first: Outcome, cta: int, iterations: tuple[int, int], workers: int, progress: Progress | None
-) -> tuple[Outcome, tuple[int, int]]:
+) -> tuple[Outcome, IterationSpan]:
     """Record where an even pace would have the iterations; where they are not, the whole CTA."""
     sm = int(first.result.cta_sm[cta])
     for start, end in (_guess(first.program, first.result, cta, iterations), _life(first.result, cta)):
         outcome = _record(plan, sm, start, end - start, workers, progress)
-        cycles = iteration_cycles(outcome.program, outcome.result.events, cta, *iterations)
-        if cycles:
-            return outcome, cycles
+        span = iteration_cycles(outcome.program, outcome.result.events, cta, *iterations)
+        if span:
+            return outcome, span
     raise UserError("more happens in that CTA than can be recorded", place="timeline",
                     got=f"{end - start:,} cycles", suggestion="choose cycles instead of iterations")
 

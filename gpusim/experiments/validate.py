@@ -14,6 +14,7 @@ import pandas as pd
 from gpusim.errors import UserError
 from gpusim.experiments.accuracy import accuracy_summary
 from gpusim.experiments.batch import Job, JobResult, run_jobs
+from gpusim.experiments.csv_files import read_csv
 from gpusim.experiments.families import CONFIGURATION_COLUMNS, Unbuilt, job_for_row
 from gpusim.experiments.quantities import errors_pct, measured_values, simulated_values
 
@@ -56,10 +57,7 @@ def validate(
 
 def read_kernels(path: str | Path) -> pd.DataFrame:
     """A table with the configuration columns and measured cycles. Raises UserError naming a missing column."""
-    try:
-        table = pd.read_csv(path)
-    except (OSError, ValueError) as error:
-        raise UserError("the file cannot be read as CSV", place=str(path), got=f"'{error}'") from None
+    table = read_csv(path)
     missing = [name for name in (*CONFIGURATION_COLUMNS, "cycles_elapsed") if name not in table.columns]
     if missing:
         raise UserError(f"column '{missing[0]}' is missing", place=str(path),

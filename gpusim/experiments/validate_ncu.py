@@ -15,6 +15,8 @@ from gpusim.experiments.run import Progress, simulate_plan
 
 __all__ = ["ProfileValidation", "validate_profile"]
 
+_SAME_CLOCK = 0.02
+"""Boost clocks vary by about as much."""
 _LAUNCH = ("threads_per_cta", "num_ctas", "registers_per_thread", "shared_bytes")
 
 
@@ -82,6 +84,10 @@ def _notes(measured: Mapping[str, float], simulated: Mapping[str, float], l2: st
         "cycles of different launches say little"
         for name in _LAUNCH if name in measured and name in simulated and measured[name] != simulated[name]
     ]
+    clocks = [values.get("clock_mhz") for values in (measured, simulated)]
+    if clocks[0] and clocks[1] and abs(clocks[0] / clocks[1] - 1) > _SAME_CLOCK:
+        notes.append(f"the SM ran at {clocks[0]:,.0f} MHz, {clocks[1]:,.0f} MHz were simulated: compare cycles, not "
+                     "time; ncu holds a GPU at its base clock unless --clock-control none was given")
     flushed = "ncu empties the caches before each pass unless --cache-control none was given"
     return [*notes, f"the L2 was {l2} in the simulation; {flushed}"]
 

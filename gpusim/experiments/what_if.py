@@ -16,6 +16,8 @@ from gpusim.report.summary import Summary
 __all__ = ["Trial", "what_if", "with_trials", "without_conflicts"]
 
 Progress = Callable[[float], None]
+_NOTABLE_PCT = 0.5
+"""What a change must be worth to be advised: a printed per cent of the cycles."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class Trial:
         takes = f"{self.cycles:,} cycles instead of {self.cycles_before:,}"
         if not self.possible:
             return f"INF Simulated bound: {self.speedup_pct:.1f}% with {self.change}, {takes} ({self.reason})"
-        level = "OPT" if self.cycles < self.cycles_before else "INF"
+        level = "OPT" if (self.speedup_pct or 0.0) >= _NOTABLE_PCT else "INF"
         return (f"{level} Simulated speedup: {self.speedup_pct:.1f}% with {self.change}, {takes} ({self.reason}); "
                 f"costs: {self.price}")
 

@@ -46,7 +46,8 @@ class AccessTable:
     An op names a row; its ``shared_offset`` / ``global_offset`` (multiples of 128 bytes) are added to the addresses,
     which changes neither banks nor sectors, so one row serves every stage and every k tile. Bulk copies ("TMALDG",
     "TMASTG") have no lane addresses: one elected lane starts them, ``requests`` are the lines of the box inside the
-    tensor, and ``bulk`` says which box it is. The row of an mbarrier op ("MBAR") only says which lanes take part.
+    tensor, and ``bulk`` says which box it is. The row of an mbarrier op ("MBAR") only says which lanes take part, and
+    at the barriers of which CTAs they arrive.
     """
 
     operation: tuple[str, ...]  # (A,) named as in smem_patterns.csv: LDS32.. STS128 LDSM4 CPA16 LDG128 STG32
@@ -67,10 +68,16 @@ class AccessTable:
     """(A, W) i4: bytes a bulk copy writes to or reads from shared memory, with what lies outside the tensor"""
     bulk: tuple[BulkBox, ...] = ()
     matrices: tuple[MatrixOperand, ...] = ()
+    cta_mask: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), np.uint16))
+    """(A, W) u2: CTAs of the cluster, a bit per rank, 0: only the warp's own. Of a bulk load: into whose shared memory
+    it writes, at the same address, and whose mbarrier counts the bytes (multicast). Of an mbarrier op that arrives: at
+    whose mbarriers, once each; 0: at the own one with every lane"""
 
     def __post_init__(self) -> None:
         if not self.bulk_bytes.size:
             object.__setattr__(self, "bulk_bytes", np.zeros(self.lane_mask.shape, np.int32))
+        if not self.cta_mask.size:
+            object.__setattr__(self, "cta_mask", np.zeros(self.lane_mask.shape, np.uint16))
 
     def __len__(self) -> int:
         return len(self.operation)

@@ -46,6 +46,7 @@ class Access:
     zfill_mask: np.ndarray  # (W,) u4: cp.async lanes that write zeros and read nothing
     bulk: BulkRows | None = None  # of a bulk copy, which has no lane addresses
     matrices: tuple[MatrixOperand, ...] = ()  # of a wgmma; their `row` is filled in by build_access_table
+    cta_mask: np.ndarray | None = None  # (W,) u2, see AccessTable; None: zeros
 
 
 def build_access_table(entries: Sequence[Access], num_warps: int | None = None) -> AccessTable:
@@ -86,6 +87,8 @@ def build_access_table(entries: Sequence[Access], num_warps: int | None = None) 
         bulk=tuple(replace(box, row=row) for row, entry in enumerate(entries) if entry.bulk
                    for box in entry.bulk.boxes),
         matrices=tuple(replace(matrix, row=row) for row, entry in enumerate(entries) for matrix in entry.matrices),
+        cta_mask=np.array([np.zeros(warps) if entry.cta_mask is None else entry.cta_mask for entry in entries],
+                          np.uint16).reshape(-1, warps),
     )
 
 

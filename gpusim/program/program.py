@@ -66,6 +66,11 @@ class Launch:
     shared_bytes: int  # dynamic + static, without the driver's reservation
     cluster: tuple[int, int, int] = (1, 1, 1)
 
+    @property
+    def cluster_size(self) -> int:
+        """CTAs of a cluster."""
+        return self.cluster[0] * self.cluster[1] * self.cluster[2]
+
 
 @dataclass(frozen=True)
 class Program:
@@ -75,6 +80,10 @@ class Program:
     blockIdx. ``cta_bases[i, t]`` is the byte address of tensor t's tile for that CTA, a multiple of 128: what is left
     of a less aligned pointer stands in the accesses' lane offsets, so such CTAs form a class of their own. Where CTAs
     work on several tiles in turn, ``tensors`` has every tensor once per tile, equal but for the bases.
+
+    CTAs of a cluster follow each other by rank, x fastest: CTA i has the rank i % cluster_size. All of them run at the
+    same time; what an op does at other CTAs is in AccessTable.cta_mask, and UCGABAR_ARV and UCGABAR_WAIT are the two
+    halves of a barrier of the whole cluster.
     """
 
     name: str

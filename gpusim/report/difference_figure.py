@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from gpusim.report.states import STATES
-from gpusim.report.style import ACCENT, figure
+from gpusim.report.style import ACCENT, draw_title, figure
 
 __all__ = ["draw_differences"]
 
@@ -30,7 +30,7 @@ def draw_differences(table: pd.DataFrame, title: str) -> Figure:
                         "shares: points)")
         axes.spines["left"].set_visible(False)
         axes.tick_params(axis="y", length=0)
-        drawn.suptitle(title, x=0.01, ha="left", fontsize=10)
+        draw_title(drawn, title)
     return drawn
 
 

@@ -54,7 +54,8 @@ def access_executions(program: Program) -> pd.DataFrame:
     """One row per role, access and static instruction: what it costs each time, and ``executions`` per warp and launch.
 
     Costs are sums over the warps of the role: ``requests`` (warps with an active lane), ``wavefronts``,
-    ``wavefronts_ideal``, ``bank_conflicts``, ``lines`` and ``sectors`` of global memory, ``lanes`` (active).
+    ``wavefronts_ideal``, ``bank_conflicts``, ``lines`` and ``sectors`` of global memory, ``bytes_used`` by active
+    lanes or a bulk copy.
     """
     frames = [_role_accesses(program, item) for item in roles(program)]
     columns = [frame for frame in frames if len(frame)]
@@ -85,9 +86,10 @@ def _role_accesses(program: Program, item: RoleCount) -> pd.DataFrame:
 
 def _costs(table: AccessTable) -> dict[str, np.ndarray]:
     """(A,) sums over warps of what one execution of each access costs."""
+    lanes = np.bitwise_count(table.lane_mask).sum(axis=1, dtype=np.int64)
     return {
         "requests": (table.lane_mask != 0).sum(axis=1),
-        "lanes": np.bitwise_count(table.lane_mask).sum(axis=1, dtype=np.int64),
+        "bytes_used": lanes * table.bytes_per_lane + table.bulk_bytes.sum(axis=1, dtype=np.int64),
         "wavefronts": table.wavefronts.sum(axis=1, dtype=np.int64),
         "wavefronts_ideal": table.ideal_wavefronts.sum(axis=1, dtype=np.int64),
         "bank_conflicts": table.bank_conflicts.sum(axis=1, dtype=np.float64),

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from gpusim.engine.result import SimulationResult
 from gpusim.report.states import STATES
-from gpusim.report.style import ACCENT, SERIES, figure
+from gpusim.report.style import ACCENT, SERIES, TICKS, draw_title, figure
 from gpusim.report.tables import warp_state_table
 
 __all__ = ["draw_accuracy", "draw_comparison", "draw_warp_states"]
@@ -46,7 +46,9 @@ def draw_comparison(labels: Sequence[str], cycles: Sequence[float], title: str) 
         axes.invert_yaxis()
         axes.margins(x=0.18)
         axes.set_xlabel("cycles (shorter is better)")
-        drawn.suptitle(title, x=0.01, ha="left", fontsize=10)
+        axes.xaxis.set_major_formatter("{x:,.0f}")
+        axes.locator_params(axis="x", nbins=TICKS)
+        draw_title(drawn, title)
         axes.tick_params(axis="y", length=0)
     return drawn
 

@@ -47,5 +47,5 @@ def _environment() -> jinja2.Environment:
 
 
 def _breakable(name: str) -> Markup:
-    """A metric's name that may be broken into lines after its dots and underscores."""
-    return Markup(re.sub(r"(__|_|\.)", r"\1<wbr>", str(escape(name))))
+    """The name of a metric or a file that may be broken into lines after its dots, slashes and underscores."""
+    return Markup(re.sub(r"(__|_|\.|/)", r"\1<wbr>", str(escape(name))))

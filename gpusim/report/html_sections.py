@@ -11,12 +11,13 @@ import pandas as pd
 from gpusim.report.memory_chart import memory_chart
 from gpusim.report.metric import Run
 from gpusim.report.metrics import METRICS, Metric
+from gpusim.report.numbers import ctas_per_sm
 from gpusim.report.provenance import provenance_of
 from gpusim.report.rules import advise
 from gpusim.report.source_view import SourceFile, source_files
 from gpusim.report.states import STATES
 from gpusim.report.style import UNIT_COLORS
-from gpusim.report.summary import Summary
+from gpusim.report.summary import Summary, limiters
 from gpusim.report.tables import COLUMN_NCU, column_title, warp_state_table
 from gpusim.report.units import Unit, compute_units, memory_units
 
@@ -58,7 +59,8 @@ def sections(run: Run, summary: Summary, tables: dict[str, pd.DataFrame]) -> dic
     by_name = {metric.name: metric for metric in METRICS}
     files = source_files(run.program, run.result)
     return {
-        "headlines": [(by_name[name], summary[name]) for name in _HEADLINES if summary[name] is not None],
+        "headlines": [(by_name[name], summary[name]) for name in _headlines(run) if summary[name] is not None],
+        "resident": ctas_per_sm(summary["blocks_per_sm"]),
         "advice": [(item.level, item.place, item.sentence) for item in advise(run)],
         "trials": summary.get("what_if", []),
         "compute": [_unit_bar(unit) for unit in compute_units(run) if unit.busy_pct >= _LEAST_SHOWN_PCT],
@@ -78,6 +80,12 @@ def sections(run: Run, summary: Summary, tables: dict[str, pd.DataFrame]) -> dic
         "assumed": _assumed(run, summary),
         "metrics": [(metric, summary[metric.name]) for metric in METRICS if summary[metric.name] is not None],
     }
+
+
+def _headlines(run: Run) -> tuple[str, ...]:
+    """What a kernel is judged by: of one that computes nothing, the memory's share instead of its rate."""
+    return tuple("memory_throughput_pct" if name == "tflops" and not run.program.flops else name
+                 for name in _HEADLINES)
 
 
 def _unit_bar(unit: Unit) -> Bar:
@@ -109,7 +117,7 @@ def _limits(summary: Summary) -> list[tuple[str, int, str, bool]]:
              "warps": f"{occupancy['threads_per_cta']} threads per CTA", "blocks": "hardware limit"}
     limits = {key[len(stem):]: value for key, value in occupancy.items() if key.startswith(stem)}
     return [(f"Block Limit {column_title(name)} ({needs[name]})", limit, f"launch__occupancy_limit_{name}",
-             name == occupancy["limiter"])
+             name in limiters(occupancy))
             for name, limit in limits.items()]
 
 

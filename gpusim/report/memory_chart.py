@@ -14,11 +14,12 @@ __all__ = ["Arrow", "Box", "MemoryChart", "Traffic", "memory_chart", "scaled", "
 
 _KINDS = {
     "global load": ("LDG", "LD."), "global store": ("STG", "ST."), "atomic": ("ATOM", "RED"), "cp.async": ("CPA",),
+    "TMA load": ("TMALDG",), "TMA store": ("TMASTG",),
     "shared load": ("LDS",), "shared store": ("STS",),
 }
 """Kinds of access by how their operation starts; LDSM starts as LDS does."""
 _ON_SHARED = ("shared load", "shared store")
-_WRITES = ("global store", "atomic")
+_WRITES = ("global store", "atomic", "TMA store")
 _ROW_HEIGHT, _ROW_GAP, _TOP = 52.0, 12.0, 14.0
 _KERNEL, _KINDS_X, _CACHES, _L2, _DRAM = (0.0, 90.0), (230.0, 140.0), (540.0, 150.0), (810.0, 140.0), (1070.0, 130.0)
 """Left edge and width of each column."""
@@ -75,7 +76,7 @@ def traffic(run: Run) -> tuple[Traffic, ...]:
     """Accesses of the launch by kind, those that occur."""
     rows = access_executions(run.program)
     columns = {"requests": rows["requests"], "wavefronts": rows["wavefronts"], "sectors": rows["sectors"],
-               "wavefronts_ideal": rows["wavefronts_ideal"], "bytes_used": rows["lanes"] * rows["bytes_per_lane"]}
+               "wavefronts_ideal": rows["wavefronts_ideal"], "bytes_used": rows["bytes_used"]}
     found = []
     for kind, stems in _KINDS.items():
         own = rows["operation"].astype(str).str.startswith(stems)

@@ -7,24 +7,17 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gpusim.arch import GpuSpec
 from gpusim.engine.result import WARP_STATES, SimulationResult
-from gpusim.program import Program
 from gpusim.report.metric import Metric, Run, Value, counter, seconds
 from gpusim.report.metrics_units import LAUNCH_METRICS, LIGHT_METRICS, SCHEDULER_METRICS
 from gpusim.report.peaks import mma_peak_flops_per_cycle, tensor_peak_flops_per_cycle
 from gpusim.report.states import ISSUED_STATE, STATES, ncu_state_name
 
-__all__ = ["METRICS", "Metric", "Run", "dominant_stall", "metric_values", "run_metrics", "warp_states_per_issued"]
-
-
-def metric_values(program: Program, result: SimulationResult, spec: GpuSpec) -> dict[str, Value]:
-    """Every metric by name, in the order of the table. None: not defined for this run."""
-    return run_metrics(Run(program, result, spec))
+__all__ = ["METRICS", "Metric", "Run", "dominant_stall", "run_metrics", "warp_states_per_issued"]
 
 
 def run_metrics(run: Run) -> dict[str, Value]:
-    """The same for a run."""
+    """Every metric by name, in the order of the table. None: not defined for this run."""
     return {metric.name: _plain(metric.value(run)) for metric in METRICS}
 
 
@@ -95,13 +88,13 @@ def _shared(kind: str, title: str) -> tuple[Metric, ...]:
         return run.result.counters.get(wavefronts, 0.0) / needed if needed else None
 
     return (
-        Metric(requests, f"{title} Requests", section, "", "", f"warp instructions that access shared memory: {title}",
-               counter(requests)),
-        Metric(wavefronts, f"{title} Wavefronts", section, "", f"l1tex__data_pipe_lsu_wavefronts{ncu}",
+        Metric(requests, f"{title} Requests", section, "request", "",
+               f"warp instructions that access shared memory: {title}", counter(requests)),
+        Metric(wavefronts, f"{title} Wavefronts", section, "wavefront", f"l1tex__data_pipe_lsu_wavefronts{ncu}",
                f"128-byte passes through the shared-memory data stage: {title}", counter(wavefronts)),
-        Metric(ideal, f"{title} Wavefronts Ideal", section, "", "",
+        Metric(ideal, f"{title} Wavefronts Ideal", section, "wavefront", "",
                f"wavefronts the same accesses need without bank conflicts: {title}", counter(ideal)),
-        Metric(conflicts, f"{title} Bank Conflicts", section, "", f"l1tex__data_bank_conflicts_pipe_lsu{ncu}",
+        Metric(conflicts, f"{title} Bank Conflicts", section, "conflict", f"l1tex__data_bank_conflicts_pipe_lsu{ncu}",
                f"bank conflicts as Nsight counts them: {title}", counter(conflicts)),
         Metric(f"shared_ways_{kind}", f"{title} Ways", section, "", "", "wavefronts / ideal wavefronts, 1.0 is free",
                ways),
@@ -117,7 +110,7 @@ METRICS: tuple[Metric, ...] = (
            "clock that turns cycles into time", lambda run: run.result.clock_mhz),
     Metric("tflops", "Performance", "Speed", "TFLOP/s", "",
            "useful floating-point operations per second", lambda run: 1e-12 * _flops_per_second(run)),
-    Metric("mma_peak_pct", "Of mma.sync Peak", "Speed", "%", "",
+    Metric("mma_peak_pct", "Of MMA Peak", "Speed", "%", "",
            "share of what the program's MMA instruction delivers when every tensor pipe always issues it",
            lambda run: _peak_pct(run, mma_peak_flops_per_cycle(run.program, run.spec))),
     Metric("tensor_peak_pct", "Of Tensor Peak", "Speed", "%", "",
@@ -126,18 +119,18 @@ METRICS: tuple[Metric, ...] = (
     Metric("sm_active_cycles", "SM Active Cycles", "Speed", "cycle", "sm__cycles_active.avg",
            "mean over SMs of cycles with a resident warp",
            lambda run: float(run.result.sm_active_cycles.sum() / max(len(run.result.sms_used), 1))),
-    Metric("warp_instructions", "Executed Instructions", "Speed", "", "smsp__inst_executed.sum",
+    Metric("warp_instructions", "Executed Instructions", "Speed", "inst", "smsp__inst_executed.sum",
            "warp instructions of the whole launch", _instructions),
     Metric("ipc_active", "Executed Ipc Active", "Speed", "inst/cycle", "sm__inst_executed.avg.per_cycle_active",
            "warp instructions per active SM cycle", _ipc_active),
     Metric("issue_active_pct", "Issue Slots Busy", "Speed", "%",
            "smsp__issue_active.avg.pct_of_peak_sustained_active", "issue slots used in active cycles",
            lambda run: 100 * _ipc_active(run) / run.spec.sm.sub_partitions),
-    Metric("hmma_instructions", "MMA Instructions", "Speed", "", "sm__inst_executed_pipe_tensor.sum",
+    Metric("hmma_instructions", "MMA Instructions", "Speed", "inst", "sm__inst_executed_pipe_tensor.sum",
            "tensor-core warp instructions", counter("hmma_instructions")),
-    Metric("ldsm_instructions", "ldmatrix Instructions", "Speed", "", "smsp__sass_inst_executed_op_ldsm.sum",
+    Metric("ldsm_instructions", "ldmatrix Instructions", "Speed", "inst", "smsp__sass_inst_executed_op_ldsm.sum",
            "ldmatrix warp instructions", counter("ldsm_instructions")),
-    Metric("ldgsts_instructions", "cp.async Instructions", "Speed", "", "smsp__sass_inst_executed_op_ldgsts.sum",
+    Metric("ldgsts_instructions", "cp.async Instructions", "Speed", "inst", "smsp__sass_inst_executed_op_ldgsts.sum",
            "asynchronous copies to shared memory", counter("ldgsts_instructions")),
     *LIGHT_METRICS, *LAUNCH_METRICS,
     Metric("blocks_per_sm", "Block Limit", "Occupancy", "block", "",

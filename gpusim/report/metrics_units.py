@@ -55,10 +55,10 @@ LIGHT_METRICS: tuple[Metric, ...] = (
     Metric("shared_data_stage_pct", "Shared Memory Utilization", _LIGHT, "%",
            "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed",
            "elapsed cycles in which the data stage moves a wavefront, arriving copies included", _unit("shared")),
-    Metric("l2_throughput_pct", "L2 Cache Throughput", _LIGHT, "%", "lts__t_sectors.avg.pct_of_peak_sustained_elapsed",
+    Metric("l2_throughput_pct", "L2 Cache Throughput", _LIGHT, "%", "lts__throughput.avg.pct_of_peak_sustained_elapsed",
            "sectors read and written, of what all slices deliver", _unit("l2")),
     Metric("dram_throughput_pct", "DRAM Throughput Of Peak", _LIGHT, "%",
-           "dram__throughput.avg.pct_of_peak_sustained_elapsed", "bytes moved, of what all channels deliver",
+           "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed", "bytes moved, of what all channels deliver",
            _unit("dram")),
 )
 
@@ -66,13 +66,15 @@ _LAUNCH = "Launch"
 LAUNCH_METRICS: tuple[Metric, ...] = (
     Metric("launch_grid_size", "Grid Size", _LAUNCH, "block", "launch__grid_size", "CTAs of the launch",
            lambda run: run.program.num_ctas),
+    Metric("launch_cluster_size", "Cluster Size", _LAUNCH, "block", "launch__cluster_size", "CTAs of a cluster",
+           lambda run: run.program.launch.cluster_size),
     Metric("launch_block_size", "Block Size", _LAUNCH, "thread", "launch__block_size", "threads of a CTA",
            lambda run: run.program.launch.threads_per_cta),
     Metric("launch_registers_per_thread", "Registers Per Thread", _LAUNCH, "register", "launch__registers_per_thread",
            "registers allocated to each thread", lambda run: run.program.launch.registers_per_thread),
-    Metric("launch_shared_bytes", "Shared Memory Per Block", _LAUNCH, "byte", "launch__shared_mem_per_block",
+    Metric("launch_shared_bytes", "Shared Memory Per Block", _LAUNCH, "byte", "launch__shared_mem_per_block_dynamic",
            "static and dynamic, without what the driver reserves", lambda run: run.program.launch.shared_bytes),
-    Metric("waves_per_sm", "Waves Per SM", _LAUNCH, "", "launch__waves_per_multiprocessor",
+    Metric("waves_per_sm", "Waves Per SM", _LAUNCH, "wave", "launch__waves_per_multiprocessor",
            "CTAs of the launch / CTAs the GPU holds at once",
            lambda run: run.program.num_ctas / max(run.result.blocks_per_sm * run.spec.sm.count, 1)),
 )

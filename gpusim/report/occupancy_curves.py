@@ -62,7 +62,9 @@ def draw_occupancy(curves: tuple[Curve, ...]) -> Figure:
         for axes, curve in zip(drawn.subplots(1, len(curves), sharey=True), curves, strict=True):
             _draw_curve(axes, curve)
         highest = max(float(curve.occupancy_pct.max()) for curve in curves)
-        drawn.axes[0].set(ylabel="theoretical occupancy (%)", ylim=(0, 1.35 * max(highest, 1.0)))
+        left = drawn.axes[0]
+        left.set(ylabel="theoretical occupancy (%)", ylim=(0, 1.35 * max(highest, 1.0)))
+        left.set_yticks([tick for tick in left.get_yticks() if tick <= 100])
     return drawn
 
 
@@ -73,6 +75,7 @@ def _draw_curve(axes: Axes, curve: Curve) -> None:
               markeredgewidth=0.7, clip_on=False, zorder=5)
     right = curve.here > curve.amounts[-1] * 0.7
     axes.annotate(f"{curve.here:,.4g}: {curve.here_pct:.1f} %", (curve.here, curve.here_pct), fontsize=8,
-                  xytext=(-2 if right else 2, 9), textcoords="offset points", ha="right" if right else "left")
+                  xytext=(-2 if right else 2, 9), textcoords="offset points", ha="right" if right else "left",
+                  bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1})
     axes.set(xlabel=curve.title, xlim=(0, curve.amounts[-1]))
     axes.grid(True, axis="y", color="#e8e8e8", linewidth=0.6)

@@ -11,8 +11,8 @@ from gpusim.program import Program
 from gpusim.report.executions import static_executions
 
 __all__ = [
-    "main_math", "main_mma", "math_peak_flops_per_cycle", "mma_flops", "mma_peak_flops_per_cycle",
-    "tensor_peak_flops_per_cycle",
+    "main_math", "main_mma", "math_peak_flops_per_cycle", "mma_flops", "mma_name",
+    "mma_peak_flops_per_cycle", "tensor_peak_flops_per_cycle",
 ]
 
 _WARPS_PER_WARPGROUP = 4
@@ -41,6 +41,11 @@ def mma_flops(mnemonic: str) -> int:
 def main_mma(program: Program) -> str | None:
     """The MMA mnemonic that does most of the program's arithmetic, None without one."""
     return _most_work(program, mma_flops)
+
+
+def mma_name(mnemonic: str) -> str:
+    """What CUDA calls an MMA mnemonic."""
+    return "wgmma" if _WARPGROUP.match(mnemonic) else "mma.sync"
 
 
 def main_math(program: Program) -> str | None:

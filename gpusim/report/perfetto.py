@@ -70,13 +70,13 @@ def _names(result: SimulationResult, tracks: Tracks, name: str) -> Iterator[Even
     pipes = np.unique(events_of(result, "mma")["sub_partition"]).tolist()
     for sm in np.unique(result.cta_sm[np.unique(result.events["cta"])]).tolist():
         process = tracks.process(sm)
-        yield tracks.name("process", process, 0, f"{name}: SM {sm}" if name else f"SM {sm}")
+        yield from tracks.names("process", process, 0, f"{name}: SM {sm}" if name else f"SM {sm}")
         for slot, part in slots:
             thread = tracks.warp_thread(process, slot)
-            yield tracks.name("thread", process, thread, f"warp slot {slot} (sub-partition {part})")
+            yield from tracks.names("thread", process, thread, f"warp slot {slot} (sub-partition {part})")
         for pipe in pipes:
-            yield tracks.name("thread", process, tracks.pipe_thread(process, pipe), f"tensor pipe {pipe}")
-        yield tracks.name("thread", process, tracks.shared_thread(process), "shared-memory data stage")
+            yield from tracks.names("thread", process, tracks.pipe_thread(process, pipe), f"tensor pipe {pipe}")
+        yield from tracks.names("thread", process, tracks.shared_thread(process), "shared-memory data stage")
 
 
 def _stretches(program: Program, result: SimulationResult, tracks: Tracks) -> Iterator[Event]:

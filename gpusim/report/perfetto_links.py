@@ -11,7 +11,7 @@ from gpusim.engine.result import EVENT_KINDS, SimulationResult
 from gpusim.program import Program
 from gpusim.report.executions import role_of
 from gpusim.report.perfetto_tracks import Event, Tracks, counter, micros
-from gpusim.report.timeline import busy_share, events_of
+from gpusim.report.timeline import busy_share, events_of, span_of
 from gpusim.report.timeline_copies import NO_ROW, REGISTERS, copy_tags
 
 __all__ = ["copy_flows", "copy_slices", "counters", "label"]
@@ -70,9 +70,9 @@ def _level(process: int, copies: np.ndarray) -> Iterator[Event]:
 
 def _busy(process: int, rows: dict[str, np.ndarray]) -> Iterator[Event]:
     issues = rows["issue"]
-    if not len(issues):
+    if (span := span_of(issues)) is None:
         return
-    start, end = int(issues["start"].min()), int(issues["end"].max())
+    start, end = span
     bins, partitions = max(1, (end - start) // _COUNTER_CYCLES), len(np.unique(issues["sub_partition"]))
     units = (("tensor pipes", rows["mma"], partitions), ("issue slots", issues, partitions),
              ("shared memory", rows["shared"], 1))

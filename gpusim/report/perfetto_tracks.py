@@ -3,6 +3,7 @@ Leaves out what the events are (gpusim.report.perfetto, gpusim.report.perfetto_l
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -64,5 +65,9 @@ class Tracks:
         """A slice around the events of a warp from ``first`` to ``last``."""
         return {**self.slice(name, category, first), "dur": micros(last["end"] - first["start"])}
 
-    def name(self, what: str, process: int, thread: int, name: str) -> Event:
-        return {"ph": "M", "name": f"{what}_name", "pid": process, "tid": thread, "args": {"name": name}}
+    def names(self, what: str, process: int, thread: int, name: str) -> Iterator[Event]:
+        """The name of a ``process`` or ``thread``, and its place among the others: by number."""
+        base = {"ph": "M", "pid": process, "tid": thread}
+        place = process if what == "process" else thread
+        yield {**base, "name": f"{what}_name", "args": {"name": name}}
+        yield {**base, "name": f"{what}_sort_index", "args": {"sort_index": place}}

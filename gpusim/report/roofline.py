@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from gpusim.report.metric import Run, seconds
-from gpusim.report.peaks import main_math, math_peak_flops_per_cycle, tensor_peak_flops_per_cycle
+from gpusim.report.peaks import main_math, math_peak_flops_per_cycle, mma_name, tensor_peak_flops_per_cycle
 from gpusim.report.style import UNIT_COLORS, figure
 
 __all__ = ["Ceiling", "Level", "Roofline", "draw_roofline", "roofline"]
@@ -58,7 +58,7 @@ def _ceilings(run: Run, mnemonic: str) -> tuple[Ceiling, ...]:
     to_tflops = run.result.clock_mhz * 1e-6
     own = math_peak_flops_per_cycle(run.program, run.spec) or 0.0
     tensor = tensor_peak_flops_per_cycle(run.program, run.spec)
-    found = [Ceiling(f"{'mma.sync' if tensor else mnemonic.split('.')[0]} peak", own * to_tflops)]
+    found = [Ceiling(f"{mma_name(mnemonic) if tensor else mnemonic.split('.')[0]} peak", own * to_tflops)]
     if tensor and tensor > own:
         found.append(Ceiling("wgmma peak", tensor * to_tflops))
     return tuple(found)

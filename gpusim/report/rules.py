@@ -11,6 +11,7 @@ import pandas as pd
 
 from gpusim.arch import occupancy
 from gpusim.report.metric import Run
+from gpusim.report.numbers import ctas_per_sm
 from gpusim.report.provenance import provenance_of
 from gpusim.report.states import ISSUED_STATE, STATES
 from gpusim.report.tables import shared_memory_table, source_table, warp_state_table
@@ -23,6 +24,26 @@ _NEEDS = {
     "registers": "the registers of its threads", "shared_mem": "its shared memory", "warps": "the warps of an SM",
     "blocks": "the CTAs of an SM",
 }
+_RELIEF = {
+    "tensor": "It works at the rate of its MMA instruction: only another instruction, or less arithmetic, is faster.",
+    "shared": "Larger tiles per warp or warpgroup read every operand less often; bank conflicts cost more.",
+    "l1": "Accesses of whole 128-byte lines take fewer tags.",
+    "l2": "Larger CTA tiles, and neighbours that read the same at the same time (raster), ask it for less.",
+    "issue": "Fewer instructions: wider accesses, and addresses that are computed once.",
+}
+"""What makes a unit's work less, by name of gpusim.report.units."""
+_REMEDY = {
+    "long_scoreboard": "More stages in flight, or more CTAs per SM, hide it.",
+    "short_scoreboard": "Fragments that are loaded a step ahead hide it; bank conflicts make it longer.",
+    "wait": "More independent instructions in a warp, or more warps, fill it.",
+    "barrier": "It is shorter where warps have equal work, and hidden by more CTAs per SM.",
+    "mio_throttle": "Wider accesses are fewer instructions; bank conflicts make each one longer.",
+    "lg_throttle": "Wider accesses to global memory are fewer instructions.",
+    "math_pipe_throttle": "The pipe has work all the time: nothing to hide.",
+    "gmma": "More groups of wgmma in flight before each wait hide it.",
+    "branch_resolving": "Loops that are unrolled further branch less.",
+}
+"""What helps against a stall, by warp state."""
 _NOTABLE_WAYS = 1.05
 _NOTABLE_SHARE_PCT = 20.0
 _BUSY_PCT, _SATURATED_PCT = 60.0, 80.0
@@ -57,9 +78,10 @@ def _bottleneck(run: Run) -> Iterator[Advice]:
                      "for results: look at the warp states, and at what is resident.")
     elif first.busy_pct < _SATURATED_PCT:
         yield Advice("INF", "", f"Partly bound by {first.title}: {loads}. Below {_SATURATED_PCT:.0f}% latencies that "
-                     "nothing hides cost the rest.")
+                     f"nothing hides cost the rest. {_RELIEF.get(first.name, '')}".rstrip())
     else:
-        yield Advice("INF", "", f"Bound by {first.title}: {loads}. To be faster, give it less to do.")
+        yield Advice("INF", "", f"Bound by {first.title}: {loads}. To be faster, give it less to do. "
+                     f"{_RELIEF.get(first.name, '')}".rstrip())
 
 
 def _bank_conflicts(run: Run) -> Iterator[Advice]:
@@ -89,7 +111,8 @@ def _main_stall(run: Run) -> Iterator[Advice]:
         "INF", place,
         f"On average, each warp of this kernel spends {top['cycles_per_issued']:.1f} cycles in {top['title']}: "
         f"{STATES[top['state']].sentence}. This represents about {top['share_pct']:.1f}% of the total average of "
-        f"{total:.1f} cycles between issuing two instructions; {share:.0f}% of it is on this line.",
+        f"{total:.1f} cycles between issuing two instructions; {share:.0f}% of it is on this line. "
+        f"{_REMEDY.get(top['state'], '')}".rstrip(),
     )
 
 
@@ -102,10 +125,11 @@ def _worst_line(lines: pd.DataFrame, state: str) -> tuple[str, float]:
 def _occupancy(run: Run) -> Iterator[Advice]:
     launch, sm = run.program.launch, run.spec.sm
     found = occupancy(run.spec, launch.threads_per_cta, launch.registers_per_thread, launch.shared_bytes)
+    limits = " and from ".join(_NEEDS[name] for name, limit in found.limits.items() if limit == found.blocks_per_sm)
     if found.theoretical_pct < _BUSY_PCT:
         yield Advice("INF", "", f"Theoretical occupancy is {found.theoretical_pct:.1f}%: "
                      f"{found.warps_per_sm / sm.sub_partitions:g} of {sm.max_warps // sm.sub_partitions} warps per "
-                     f"scheduler. The limit of {found.blocks_per_sm} CTAs per SM comes from {_NEEDS[found.limiter]}.")
+                     f"scheduler. The limit of {ctas_per_sm(found.blocks_per_sm)} comes from {limits}.")
 
 
 def _tail(run: Run) -> Iterator[Advice]:

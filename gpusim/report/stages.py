@@ -85,7 +85,8 @@ def _stage_spans(stage: int, fills: list[tuple[int, int]], reads: np.ndarray, wi
 def _reads(program: Program, result: SimulationResult, cta: int) -> dict[int, np.ndarray]:
     """(N, 2) start and end of each load of a stage by the CTA's warps, or of each wgmma on it."""
     shared = events_of(result, "shared")
-    shared = shared[shared["cta"] == cta]
+    loads = np.array([static.mnemonic.startswith("LDS") for static in program.statics])
+    shared = shared[(shared["cta"] == cta) & loads[shared["pc"]]]
     stages = _stage_of_rows(program, cta)
     found = _wgmma_reads(program, result, cta)
     for event in shared:

@@ -26,7 +26,7 @@ _ROWS = (
     ("selected", "Selected", "#117733", "the warp issued an instruction"),
     ("not_selected", "Not Selected", "#dddddd", "ready, but another warp of the sub-partition issued"),
     ("wait", "Wait", "#a6b1bd", "fixed-latency dependence: the stall count of the previous instruction"),
-    ("long_scoreboard", "Long Scoreboard", "#cc6677", "waits for data from global memory or L1"),
+    ("long_scoreboard", "Long Scoreboard", "#cc6677", "waits for data from global memory or L1, or at an mbarrier"),
     ("short_scoreboard", "Short Scoreboard", "#ddcc77", "waits for a result of the MIO, such as ldmatrix"),
     ("mio_throttle", "MIO Throttle", "#ee7733", "the MIO instruction queue is full, often through bank conflicts"),
     ("lg_throttle", "LG Throttle", "#882255", "the queue for global-memory instructions is full"),
@@ -38,10 +38,10 @@ _ROWS = (
     ("dispatch_stall", "Dispatch Stall", "#44aa99", "the dispatcher holds the warp back"),
     ("no_instruction", "No Instruction", "#999933", "waits for the instruction cache"),
     ("branch_resolving", "Branch Resolving", "#88ccee", "waits for a branch target"),
-    ("imc_miss", "IMC Miss", "#117799", "waits for the constant cache"),
-    ("sleeping", "Sleeping", "#555555", "sleeps on its own request"),
+    ("imc_miss", "IMC Miss", "#005f73", "waits for the constant cache"),
+    ("sleeping", "Sleeping", "#222222", "sleeps on its own request"),
     ("tex_throttle", "Tex Throttle", "#aa7744", "the queue for texture instructions is full"),
-    ("misc", "Misc", "#888888", "anything else"),
+    ("misc", "Misc", "#5a4a3a", "anything else"),
 )
 
 STATES: dict[str, WarpState] = {row[0]: WarpState(*row) for row in _ROWS}

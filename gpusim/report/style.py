@@ -3,6 +3,7 @@ Leaves out what is drawn."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
@@ -18,7 +19,8 @@ from matplotlib.path import Path as Outline
 from gpusim.files import replacing, write_whole
 
 __all__ = [
-    "ACCENT", "CLASS_COLORS", "SERIES", "STAGE_COLORS", "UNIT_COLORS", "draw_bars", "figure", "save_figure", "svg_text",
+    "ACCENT", "CLASS_COLORS", "SERIES", "STAGE_COLORS", "TICKS", "UNIT_COLORS", "draw_bars", "draw_title", "figure",
+    "save_figure", "svg_text",
 ]
 
 ACCENT = "#0072b2"
@@ -27,9 +29,9 @@ CLASS_COLORS = ("#0072b2", "#e69f00", "#d55e00", "#7b3294", "#009e73", "#b0b0b0"
 SERIES = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#7b3294", "#555555")
 UNIT_COLORS = {
     "tensor": "#0072b2", "issue": "#555555", "shared": "#e69f00", "copies": "#d55e00", "l1": "#f0c34a",
-    "xbar": "#7fcbb2", "l2": "#009e73", "dram": "#cc79a7", "lsu": "#999933", "fma": "#56b4e9", "alu": "#7b3294",
+    "xbar": "#9fe8c9", "l2": "#009e73", "dram": "#cc79a7", "lsu": "#999933", "fma": "#56b4e9", "alu": "#7b3294",
     "fp16": "#332288", "fp16_mma": "#88ccee", "fp64": "#661100", "xu": "#ddcc77", "uniform": "#aa7744",
-    "cbu": "#888888", "adu": "#bbbbbb", "operands": "#b8860b",
+    "cbu": "#888888", "adu": "#bbbbbb", "operands": "#7a5200",
 }
 """One colour per unit of the chip; what feeds a unit (an issue class, a stage) shares its colour."""
 STAGE_COLORS = {"filling": "#d55e00", "full": "#f4d58d", "being read": "#e69f00"}
@@ -40,8 +42,13 @@ _STYLE = {
     "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": "#666666", "axes.linewidth": 0.7,
     "xtick.color": "#444444", "ytick.color": "#444444", "legend.frameon": False, "legend.fontsize": 8,
     "svg.hashsalt": "gpusim", "svg.fonttype": "none", "figure.dpi": 150,
+    "figure.constrained_layout.w_pad": 0.1,
 }
 _DPI = 150
+TICKS = 6
+"""Numbers below an axis: so many of seven digits stand beside each other."""
+_TITLE_POINTS, _CHARACTER_EM = 10, 0.62
+"""Size of a title; width of a character by height, on the average of a sentence with figures."""
 
 
 class Drawing(Figure):
@@ -59,6 +66,12 @@ def figure(width_inches: float, height_inches: float) -> Iterator[Figure]:
         yield drawn
         drawn.draw_without_rendering()
         drawn.set_layout_engine("none")
+
+
+def draw_title(drawn: Figure, text: str) -> None:
+    """A title above all axes, in as many lines as the width of the figure asks for."""
+    characters = int(drawn.get_figwidth() * 72 / (_TITLE_POINTS * _CHARACTER_EM))
+    drawn.suptitle(textwrap.fill(text, characters), x=0.01, ha="left", fontsize=_TITLE_POINTS)
 
 
 def svg_text(drawn: Figure) -> str:

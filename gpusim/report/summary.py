@@ -14,7 +14,7 @@ from gpusim.report.provenance import provenance_of
 from gpusim.report.rules import advise
 from gpusim.report.tables import shared_memory_table
 
-__all__ = ["Summary", "launch_occupancy", "summarise"]
+__all__ = ["Summary", "launch_occupancy", "limiters", "summarise"]
 
 Summary = dict[str, Any]
 
@@ -64,8 +64,17 @@ def launch_occupancy(program: Program, result: SimulationResult, spec: GpuSpec) 
         "registers_per_thread": launch.registers_per_thread,
         "shared_bytes": launch.shared_bytes,
         "grid": "x".join(map(str, launch.grid)),
+        "cluster": "x".join(map(str, launch.cluster)),
         "num_ctas": program.num_ctas,
     }
+
+
+def limiters(occupancy: dict[str, Any]) -> list[str]:
+    """Every resource that allows no more CTAs than there are, of the summary's ``occupancy``; the limiter first."""
+    stem = "block_limit_"
+    limits = {key.removeprefix(stem): limit for key, limit in occupancy.items() if key.startswith(stem)}
+    least = limits[occupancy["limiter"]]
+    return [occupancy["limiter"], *(name for name in limits if limits[name] == least and name != occupancy["limiter"])]
 
 
 def _launches(program: Program, result: SimulationResult) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from gpusim.report.metrics import METRICS
-from gpusim.report.style import ACCENT, SERIES, figure
+from gpusim.report.style import ACCENT, SERIES, TICKS, draw_title, figure
 from gpusim.report.tables import column_title
 
 __all__ = ["draw_pareto", "draw_points"]
@@ -61,7 +61,7 @@ def _draw_map(
         axes.set_xlabel(labels[1])
         axes.tick_params(length=0)
         axes.spines[:].set_visible(False)
-        drawn.suptitle(title, x=0.01, ha="left", fontsize=10)
+        draw_title(drawn, title)
     return drawn
 
 
@@ -79,10 +79,11 @@ def _draw_bars(table: pd.DataFrame, keys: Sequence[str], number: str, better: st
         axes.set_yticks(range(len(labels)), labels)
         axes.invert_yaxis()
         axes.margins(x=0.18)
+        axes.locator_params(axis="x", nbins=TICKS)
         axes.xaxis.set_major_formatter("{x:,.0f}")
         axes.set_xlabel(_axis_title(number))
         axes.tick_params(axis="y", length=0)
-        drawn.suptitle(title, x=0.01, ha="left", fontsize=10)
+        draw_title(drawn, title)
     return drawn
 
 
@@ -111,7 +112,7 @@ def draw_pareto(
         axes.yaxis.set_major_formatter("{x:,.0f}")
         axes.margins(0.08)
         axes.legend(loc="best")
-        drawn.suptitle(f"{title}: trade-off", x=0.01, ha="left", fontsize=10)
+        draw_title(drawn, f"{title}: trade-off")
     return drawn
 
 

@@ -18,7 +18,8 @@ __all__ = [
 
 SECTOR_BYTES = 32
 _GROUP = ["label", "file", "line", "operation"]
-_UPPER = {"pct": "%", "tflops": "TFLOP/s", "cta": "CTA", "sm": "SM", "l2": "L2", "ncu": "ncu", "per": "per", "of": "of"}
+_UPPER = {"pct": "%", "tflops": "TFLOP/s", "cta": "CTA", "sm": "SM", "l2": "L2", "dram": "DRAM", "ncu": "ncu",
+          "per": "per", "of": "of"}
 
 COLUMN_NCU = {
     "instructions": "inst_executed", "issued": "inst_executed",
@@ -62,7 +63,6 @@ def global_memory_table(program: Program) -> pd.DataFrame:
     """Global-memory side by access: requests, 32-byte sectors per request, share of the sectors' bytes used."""
     accesses = access_executions(program)
     accesses = accesses[accesses["sectors"] > 0]
-    accesses = accesses.assign(bytes_used=accesses["lanes"] * accesses["bytes_per_lane"])
     table = _totals(accesses, ["requests", "lines", "sectors", "bytes_used"])
     used = 100 * table["bytes_used"] / (table["sectors"] * SECTOR_BYTES).clip(lower=1)
     per_request = table["sectors"] / table["requests"].clip(lower=1)

@@ -19,7 +19,7 @@ from gpusim.report.timeline_iterations import iteration_starts
 
 __all__ = [
     "ISSUE_CLASSES", "CopyGroup", "IterationStart", "Timeline", "busy_share", "copy_groups", "copy_tags",
-    "events_between", "events_of", "issue_class", "timeline",
+    "events_between", "events_of", "issue_class", "span_of", "timeline",
 ]
 
 ISSUE_CLASSES = ("MMA or FMA", "shared memory", "asynchronous copy", "wait and barrier", "global memory", "other")
@@ -63,6 +63,7 @@ class Timeline:
     start_cycle: int
     end_cycle: int
     warp_names: dict[int, str]  # by warp of the CTA, in order
+    roles: dict[int, str]  # by warp
     issues: np.ndarray  # EVENT rows of those warps
     issue_classes: np.ndarray  # index into ISSUE_CLASSES per row of `issues`
     states: np.ndarray  # EVENT rows of those warps
@@ -87,6 +88,12 @@ def events_of(result: SimulationResult, kind: str) -> np.ndarray:
     return result.events[result.events["kind"] == EVENT_KINDS.index(kind)]
 
 
+def span_of(rows: np.ndarray) -> tuple[int, int] | None:
+    """The first cycle of events and the cycle after their last; None where they take no time."""
+    start, end = (int(rows["start"].min()), int(rows["end"].max())) if len(rows) else (0, 0)
+    return (start, end) if start < end else None
+
+
 def events_between(result: SimulationResult, start_cycle: int, end_cycle: int) -> SimulationResult:
     """The result with those events only that touch [start_cycle, end_cycle)."""
     events = result.events
@@ -99,8 +106,11 @@ def timeline(
 ) -> Timeline:
     """The recorded window as ``cta`` sees it; by default the CTA that issued most in it, all its warps, all cycles.
 
-    Raises UserError when nothing was recorded, or not that CTA, or not that warp.
+    Raises UserError when nothing was recorded, or not that CTA, or not that warp, or for cycles that end before they
+    begin.
     """
+    if cycles and cycles[0] >= cycles[1]:
+        raise UserError("a window ends after it begins", place="timeline", got=f"cycles {cycles[0]} to {cycles[1]}")
     if cycles:
         result = events_between(result, *cycles)
     cta, names, issues, states = _own_events(program, result, cta, warps)
@@ -109,7 +119,8 @@ def timeline(
     start = int(all_issues["start"].min())
     start, end = cycles or (start, max(int(all_issues["end"].max()), start + 1))
     return Timeline(
-        cta=cta, sm=int(result.cta_sm[cta]), start_cycle=start, end_cycle=end, warp_names=names, issues=issues,
+        cta=cta, sm=int(result.cta_sm[cta]), start_cycle=start, end_cycle=end, warp_names=names,
+        roles={warp: role_of(program, cta, warp).name for warp in names}, issues=issues,
         issue_classes=classes[issues["pc"]], states=states, copies=copy_groups(program, copies[copies["cta"] == cta]),
         iterations=tuple(IterationStart(*begin) for begin in iteration_starts(program, cta, issues)),
         tensor=events_of(result, "mma"), shared=events_of(result, "shared"), sub_partitions=spec.sm.sub_partitions,
@@ -170,7 +181,10 @@ def copy_groups(program: Program, copies: np.ndarray) -> tuple[CopyGroup, ...]:
 
 
 def busy_share(rows: np.ndarray, start_cycle: int, end_cycle: int, bins: int, units: int = 1) -> np.ndarray:
-    """(bins,) share of ``units`` that the events keep busy, over equal parts of [start_cycle, end_cycle)."""
+    """(bins,) share of ``units`` that the events keep busy, over equal parts of [start_cycle, end_cycle).
+
+    The window has a length: whoever calls this has asked span_of, or made sure otherwise.
+    """
     length = end_cycle - start_cycle
     edges = np.linspace(0, length, bins + 1)
     steps = np.zeros(length + 1)

@@ -55,11 +55,14 @@ def role_copies(program: Program, role: RoleProgram) -> CopyTags:
 
 
 def _with_bulk(program: Program, role: RoleProgram, tags: CopyTags) -> CopyTags:
-    """Bulk loads: those behind one arrival that expects their bytes are a group, their mbarrier tells the stage."""
+    """Bulk loads: those behind one arrival that expects their bytes are a group, their mbarrier tells the stage.
+
+    Groups count from 0, as those of cp.async do.
+    """
     rows = _bulk_rows(role)
     stage_of = _bulk_stages(program)
     expects = [row for row, use in _mbarrier_uses(program, role) if use.action == MBarrierAction.expect_tx]
-    tags.group[rows] = np.searchsorted(expects, rows)
+    tags.group[rows] = np.unique(np.searchsorted(expects, rows), return_inverse=True)[1]
     tags.stage[rows] = [stage_of[index] for index in role.ops["operand"][rows].tolist()]
     tags.needed_by[rows] = NO_ROW
     return tags

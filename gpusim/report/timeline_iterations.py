@@ -3,13 +3,15 @@ Leaves out other loops, and how the cycles to record are chosen (gpusim.experime
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from gpusim.engine.result import EVENT_KINDS
 from gpusim.program import Program, RoleProgram
 from gpusim.report.executions import role_of
 
-__all__ = ["MAIN_LOOP", "OUTSIDE", "iteration_cycles", "iteration_starts", "num_iterations",
+__all__ = ["MAIN_LOOP", "OUTSIDE", "IterationSpan", "iteration_cycles", "iteration_starts", "num_iterations",
            "role_iterations"]
 
 MAIN_LOOP = "main_loop"
@@ -52,9 +54,19 @@ def iteration_starts(program: Program, cta: int, issues: np.ndarray) -> list[tup
     return found
 
 
-def iteration_cycles(program: Program, events: np.ndarray, cta: int, first: int, last: int) -> tuple[int, int] | None:
+class IterationSpan(NamedTuple):
+    """Cycles that hold iterations of all warps whole; the roles that begin the first of them and end the last."""
+
+    start_cycle: int
+    end_cycle: int
+    first_role: str
+    last_role: str
+
+
+def iteration_cycles(program: Program, events: np.ndarray, cta: int, first: int, last: int) -> IterationSpan | None:
     """Cycles from the first issue of iteration ``first`` to the last issue of iteration ``last``, over all warps.
 
+    Roles are not in the same iteration at the same time: a producer is ahead by up to the stages of its pipeline.
     None where the events do not hold those iterations whole: what comes before and after must be recorded too.
     """
     issues = events[(events["kind"] == EVENT_KINDS.index("issue")) & (events["cta"] == cta)]
@@ -70,9 +82,12 @@ def iteration_cycles(program: Program, events: np.ndarray, cta: int, first: int,
             own = issues[issues["warp"] == warp]
             if not {int(rows[0]), int(rows[-1])} <= set(own["op"].tolist()):
                 return None
-            starts.append(int(own["start"][own["op"] == rows[0]][0]))
-            ends.append(int(own["end"][own["op"] == rows[-1]][0]))
-    return (min(starts), max(ends)) if starts else None
+            starts.append((int(own["start"][own["op"] == rows[0]][0]), role.name))
+            ends.append((int(own["end"][own["op"] == rows[-1]][0]), role.name))
+    if not starts:
+        return None
+    (start, first_role), (end, last_role) = min(starts), max(ends)
+    return IterationSpan(start, end, first_role, last_role)
 
 
 def _between(iteration: np.ndarray, first: int, last: int) -> np.ndarray:

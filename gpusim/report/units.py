@@ -73,9 +73,10 @@ def memory_units(run: Run) -> tuple[Unit, ...]:
              f"{spec.noc.sm_read_bytes_per_cycle:g} byte/cycle/SM",
              "l1tex__m_xbar2l1tex_read_bytes.sum.pct_of_peak_sustained_elapsed"),
         Unit("l2", "L2 Slices", 100 * SECTOR_BYTES * sectors / (cycles * spec.l2.read_bytes_per_cycle),
-             f"{spec.l2.read_bytes_per_cycle:,.0f} byte/cycle", "lts__t_sectors.avg.pct_of_peak_sustained_elapsed"),
+             f"{spec.l2.read_bytes_per_cycle:,.0f} byte/cycle", "lts__throughput.avg.pct_of_peak_sustained_elapsed"),
         Unit("dram", "DRAM", 100 * dram_bytes / (cycles * spec.dram.read_bytes_per_cycle),
-             f"{spec.dram.read_bytes_per_cycle:,.0f} byte/cycle", "dram__throughput.avg.pct_of_peak_sustained_elapsed"),
+             f"{spec.dram.read_bytes_per_cycle:,.0f} byte/cycle",
+             "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"),
     )
     return tuple(sorted(units, key=lambda unit: -unit.busy_pct))
 

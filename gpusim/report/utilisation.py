@@ -1,4 +1,4 @@
-"""Models how busy the units of the recorded SM were over time: its issue slots, pipes, shared memory, incoming copies.
+"""Models how busy the units of the recorded SM were over time: its issue slots, pipes, and who used its data stage.
 Leaves out other SMs, and what was not recorded (see the configuration's timeline window)."""
 
 from __future__ import annotations
@@ -8,21 +8,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpusim.arch import GpuSpec, Pipe
-from gpusim.arch.instructions import wgmma_columns
-from gpusim.engine.image import image_of
-from gpusim.engine.operands import WAVES_SHIFT
+from gpusim.arch import GpuSpec, Kind, Pipe
 from gpusim.engine.result import SimulationResult
 from gpusim.program import Program
-from gpusim.report.executions import role_of
-from gpusim.report.timeline import events_of
+from gpusim.report.timeline import events_of, span_of
 
 __all__ = ["Strip", "Utilisation", "busy_by_bin", "utilisation"]
 
 _BINS = 150
-WARPS_PER_GROUP = 4
 _NEGLIGIBLE_PCT = 0.5
-_NEVER = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True)
@@ -46,10 +40,9 @@ class Utilisation:
 def utilisation(program: Program, result: SimulationResult, spec: GpuSpec, *, bins: int = _BINS) -> Utilisation | None:
     """Units that did something in the recorded window; None without one, or of no length."""
     issues = events_of(result, "issue")
-    start, end = int(issues["start"].min(initial=_NEVER)), int(issues["end"].max(initial=0))
-    if start >= end:
+    if (span := span_of(issues)) is None:
         return None
-    edges = np.unique(np.linspace(start, end, bins + 1).astype(np.int64))
+    edges = np.unique(np.linspace(*span, bins + 1).astype(np.int64))
     sm = int(result.cta_sm[issues["cta"][0]])
     kept = [strip for strip in _strips(program, result, spec, edges) if strip.busy_pct.mean() >= _NEGLIGIBLE_PCT]
     return Utilisation(sm, edges, tuple(kept))
@@ -79,33 +72,18 @@ def _strips(program: Program, result: SimulationResult, spec: GpuSpec, edges: np
         own = pipes == pipe
         busy = busy_by_bin(issues["start"][own], issues["start"][own] + interval[own], edges)
         yield Strip(pipe.name, f"{pipe.name.upper()} pipes", 100 * busy / (parts * width))
+    kinds = np.array([entry.kind for entry in entries])[shared["pc"]]
     stage = spec.shared.wavefronts_per_cycle * width
-    yield Strip("shared", "shared memory accesses", 100 * busy_by_bin(shared["start"], shared["end"], edges) / stage)
-    yield Strip("operands", "shared memory, wgmma operands",
-                100 * busy_by_bin(*_operand_reads(program, result, spec), edges) / stage)
-    arrivals = _arrivals(program, result, spec)
-    yield Strip("copies", "shared memory, copies arriving", 100 * busy_by_bin(*arrivals, edges) / stage)
+    for name, title, own in _stage_users(kinds):
+        busy = busy_by_bin(shared["start"][own], shared["end"][own], edges)
+        yield Strip(name, title, 100 * busy / stage)
 
 
-def _operand_reads(program: Program, result: SimulationResult, spec: GpuSpec) -> tuple[np.ndarray, np.ndarray]:
-    """When operands of wgmma are read: from the start of each instruction on; its four warps' events are one."""
-    image, mma = image_of(program, spec), events_of(result, "mma")
-    is_wgmma = np.array([wgmma_columns(static.mnemonic) > 0 for static in program.statics])
-    events = mma[is_wgmma[mma["pc"]] & (mma["warp"] % WARPS_PER_GROUP == 0)]
-    roles = image.class_warp_role[program.cta_class[events["cta"]], events["warp"]]
-    ops = image.ops[image.role_first_op[roles] + events["op"]]
-    return events["start"], events["start"] + (ops["operand"] >> WAVES_SHIFT)
-
-
-def _arrivals(program: Program, result: SimulationResult, spec: GpuSpec) -> tuple[np.ndarray, np.ndarray]:
-    """When copies write shared memory: one data-stage cycle per 128 bytes, up to the end of each copy event."""
-    copies = events_of(result, "copy")
-    cycles = np.zeros(len(copies), np.int64)
-    for number, event in enumerate(copies):
-        role = role_of(program, int(event["cta"]), int(event["warp"]))
-        row, warp = role.ops["access"][event["op"]], int(event["warp"]) - role.first_warp
-        table, bulk_bytes = role.accesses, int(role.accesses.bulk_bytes[row, warp])
-        data_bytes = bulk_bytes or int(table.lane_mask[row, warp]).bit_count() * int(table.bytes_per_lane[row])
-        goes_to_shared = bulk_bytes > 0 or bool((table.shared_address[row] >= 0).any())
-        cycles[number] = -(-data_bytes // spec.shared.bytes_per_wavefront) if goes_to_shared else 0
-    return copies["end"] - cycles, copies["end"]
+def _stage_users(kinds: np.ndarray) -> Iterator[tuple[str, str, np.ndarray]]:
+    """Who takes turns at the SM's data stage: names and titles of strips, and which events are theirs."""
+    operands, arrivals = kinds == Kind.wgmma, np.isin(kinds, (Kind.async_copy, Kind.bulk_copy))
+    loads = np.isin(kinds, (Kind.global_load, Kind.atomic))
+    yield "shared", "shared memory accesses", ~(operands | arrivals | loads)
+    yield "operands", "shared memory, wgmma operands", operands
+    yield "copies", "shared memory, bulk and async copies", arrivals
+    yield "l1", "L1 data, loads to registers", loads

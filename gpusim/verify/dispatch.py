@@ -57,6 +57,7 @@ HANDLERS: dict[str, Handler] = {
     "SYNCS": mbarrier.synchronise, "ARRIVES": mbarrier.synchronise, "FENCE.VIEW.ASYNC": sync.fence_proxy,
     "UTMALDG": bulk.copy_in, "UTMASTG": bulk.copy_out, "UTMACMDFLUSH": bulk.commit_stores,
     "WARPGROUP.ARRIVE": warpgroup.fence, "HGMMA": warpgroup.multiply, "WARPGROUP.DEPBAR": warpgroup.wait_for_groups,
+    "UCGABAR_ARV": sync.arrive_at_cluster, "UCGABAR_WAIT": sync.wait_for_cluster,
     "LDGDEPBAR": sync.commit_group, "DEPBAR.LE": sync.wait_group,
 }
 """Longest prefix of dot-separated parts wins: IMAD.MOV.U32 moves; IMAD.WIDE is IMAD, whose handler knows it as address

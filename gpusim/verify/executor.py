@@ -1,5 +1,6 @@
 """Models a launch functionally: roles of warps run their op tables in lock step between barriers, on real data.
-Leaves out time, divergence inside a warp, and the interleaving of CTAs (each runs to its end, where flags let it)."""
+Leaves out time, divergence inside a warp, and the interleaving of CTAs (each runs to its end, where flags let it, or
+all of a cluster together)."""
 
 from __future__ import annotations
 
@@ -58,23 +59,31 @@ def execute(program: Program, inputs: Mapping[str, np.ndarray], *, ctas: Sequenc
     for launch in launches_of(program):
         log = HazardLog(launch.statics)
         for turn in turns(launch, chosen[(chosen >= first) & (chosen < first + launch.num_ctas)] - first):
-            for class_row, part in _batches(launch, turn):
-                _run(Batch(launch, class_row, part, memory, log))
+            for ranks in _batches(launch, turn):
+                cluster = tuple(Batch(launch, class_row, part, memory, log) for class_row, part in ranks)
+                for batch in cluster:
+                    batch.cluster = cluster
+                _run(cluster)
             memory.end_turn()
         hazards += log.hazards
         first += launch.num_ctas
     return ExecutionResult(memory.outputs(), hazards, memory.written(), memory.written(in_one_turn=True), chosen)
 
 
-def _batches(program: Program, ctas: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-    """CTAs of one class at a time, few enough to fit ``_BATCH_BYTES``. Where CTAs have flags to wait for each other,
-    those that do not run against the launch order: a wait that is missing shows."""
-    classes = np.unique(program.cta_class[ctas]).tolist()
-    for class_row in classes[::-1] if program.flags.words.size else classes:
-        mine = ctas[program.cta_class[ctas] == class_row]
-        size = max(1, _BATCH_BYTES // _cta_bytes(program, class_row))
+def _batches(program: Program, ctas: np.ndarray) -> Iterator[list[tuple[int, np.ndarray]]]:
+    """CTAs of one class at a time, few enough to fit ``_BATCH_BYTES``, by rank for clusters: those whose CTAs are of
+    the same classes. Where CTAs have flags to wait for each other, those that do not run against the launch order: a
+    wait that is missing shows."""
+    ranks = program.launch.cluster_size
+    first_ctas = np.unique(ctas // ranks) * ranks
+    classes_of = program.cta_class[first_ctas[:, None] + np.arange(ranks)]
+    kinds, kind = np.unique(classes_of, axis=0, return_inverse=True)
+    numbers = range(len(kinds))
+    for number in numbers[::-1] if program.flags.words.size else numbers:
+        mine, classes = first_ctas[kind.reshape(-1) == number], kinds[number].tolist()
+        size = max(1, _BATCH_BYTES // sum(_cta_bytes(program, class_row) for class_row in classes))
         for first in range(0, len(mine), size):
-            yield class_row, mine[first:first + size]
+            yield [(class_row, mine[first:first + size] + rank) for rank, class_row in enumerate(classes)]
 
 
 def _cta_bytes(program: Program, class_row: int) -> int:
@@ -83,19 +92,21 @@ def _cta_bytes(program: Program, class_row: int) -> int:
     return 3 * program.launch.shared_bytes + 256 * 4 * 32 * max(1, warps)
 
 
-def _run(batch: Batch) -> None:
+def _run(cluster: Sequence[Batch]) -> None:
     """Let every role run until it waits, in turn, until all are done. Raises SimulatedFailure on deadlock."""
-    while not all(role.finished for role in batch.roles):
-        progress = [_advance(batch, role) for role in batch.roles]
+    roles = [(batch, role) for batch in cluster for role in batch.roles]
+    while not all(role.finished for _, role in roles):
+        progress = [_advance(batch, role) for batch, role in roles]
         if not any(progress):
-            raise SimulatedFailure(_deadlock(batch))
+            stuck = next(batch for batch, role in roles if not role.finished)
+            raise SimulatedFailure(_deadlock(stuck))
 
 
 def _advance(batch: Batch, role: Role) -> bool:
     """Run until the role waits, arrives at an mbarrier or ends; whether anything ran."""
     start, role.yields = role.position, False
     try_to_go_on(batch, role)
-    while role.waiting_at is None and role.waiting_for is None and not role.finished and not role.yields:
+    while not (role.waits or role.finished or role.yields):
         step = Step(batch, role, role.position)
         role.position += 1
         if step.op.active:
@@ -112,6 +123,9 @@ def _deadlock(batch: Batch) -> str:
         if role.waiting_for is not None:
             phases = batch.phases[role.waiting_for.index]
             parts.append(f"{who} wait for mbarrier {phases.barrier.name} at {place_of(static)}, whose {phases.state}")
+            continue
+        if role.waiting_at_cluster:
+            parts.append(f"{who} wait at the barrier of the cluster at {place_of(static)}")
             continue
         if role.waiting_at is None:
             parts.append(f"{who} have exited")

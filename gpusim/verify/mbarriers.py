@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gpusim.program import MBarrier
+from gpusim.verify.shared import SharedMemory
 from gpusim.verify.tracker import Arrival, Copy
 
 __all__ = ["Phases"]
@@ -15,7 +16,7 @@ __all__ = ["Phases"]
 class _Ordered:
     """What happened before a phase completed."""
 
-    arrivals: list[Arrival] = field(default_factory=list)
+    arrivals: list[tuple[SharedMemory, Arrival]] = field(default_factory=list)
     copies: list[Copy] = field(default_factory=list)
 
 
@@ -32,11 +33,12 @@ class Phases:
         """Whether a wait with this parity passes: the phase in progress has the other one."""
         return self.completed % 2 != parity
 
-    def arrive(self, count: int, arrival: Arrival, *, expected_bytes: int = 0) -> None:
-        """``count`` arrivals behind what ``arrival`` tells; the phase waits for ``expected_bytes`` more."""
+    def arrive(self, count: int, shared: SharedMemory, arrival: Arrival, *, expected_bytes: int = 0) -> None:
+        """``count`` arrivals behind what ``arrival`` tells of the shared memory of those who arrive, in this CTA or
+        another; the phase waits for ``expected_bytes`` more."""
         self.missing_arrivals -= count
         self.missing_bytes += expected_bytes
-        self._present.arrivals.append(arrival)
+        self._present.arrivals.append((shared, arrival))
         self._complete()
 
     def add_copies(self, copies: list[Copy], num_bytes: int = 0) -> None:
@@ -45,7 +47,7 @@ class Phases:
         self.missing_bytes -= num_bytes
         self._complete()
 
-    def take_ordered(self) -> tuple[list[Arrival], list[Copy]]:
+    def take_ordered(self) -> tuple[list[tuple[SharedMemory, Arrival]], list[Copy]]:
         """What whoever waits now sees for the first time."""
         seen, self._behind = self._behind, _Ordered()
         return seen.arrivals, seen.copies

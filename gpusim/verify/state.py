@@ -75,6 +75,8 @@ class Role:
         self.copy_groups: list[tuple[int, list[Copy]]] = []  # (scoreboard, copies), oldest first
         self.groups_closed = 0
         self.waiting_for: PhaseWait | None = None
+        self.cluster_barriers = 0  # how often it has arrived at the cluster's
+        self.waiting_at_cluster = False
         self.yields = False  # others may go on now: it has just arrived at an mbarrier
         self.open_stores: list[Touch] = []  # bulk stores since the last commit
         self.store_groups: list[list[Touch]] = []
@@ -91,6 +93,10 @@ class Role:
     @property
     def finished(self) -> bool:
         return self.position >= len(self.ops)
+
+    @property
+    def waits(self) -> bool:
+        return self.waiting_at is not None or self.waiting_for is not None or self.waiting_at_cluster
 
     @cached_property
     def warps(self) -> np.ndarray:
@@ -114,11 +120,16 @@ class BarrierArrival:
 
 
 class Batch:
-    """CTAs of one class executed together; every array has a CTA axis, what no CTA can differ in has none."""
+    """CTAs of one class executed together; every array has a CTA axis, what no CTA can differ in has none.
+
+    ``cluster``: the batches that run beside it, by rank, itself among them; a place on the CTA axis is the same cluster
+    in all of them.
+    """
 
     def __init__(self, program: Program, class_row: int, ctas: np.ndarray, memory: GlobalMemory,
                  log: HazardLog) -> None:
         self.program, self.ctas, self.memory = program, ctas, memory
+        self.cluster: tuple[Batch, ...] = (self,)
         self.cta_class = program.classes[class_row]
         tensor_bases = np.array([info.base_address for info in program.tensors], np.int64)
         self.bases = program.cta_bases[ctas] - tensor_bases  # (CTAs, T) bytes from the tensor's first
@@ -127,6 +138,8 @@ class Batch:
         self.shared = SharedMemory(len(ctas), program.launch.shared_bytes, tracker)
         self.roles = [Role(role, len(ctas)) for role in self.cta_class.roles]
         self.arrived: dict[int, list[BarrierArrival]] = {}  # by barrier id
+        self.cluster_arrivals: list[Arrival] = []  # at the barrier of the cluster since it last opened
+        self.cluster_barriers = 0  # how often it has
         self.phases = [Phases(barrier) for barrier in program.mbarriers]
 
 

@@ -13,7 +13,7 @@ from gpusim.verify.hazards import place_of
 from gpusim.verify.state import DEFINED, NEVER_WRITTEN, Batch, Lanes, Op, Role
 from gpusim.verify.tracker import Touch
 
-__all__ = ["Step"]
+__all__ = ["Step", "peers"]
 
 
 @dataclass
@@ -180,3 +180,14 @@ class Step:
         raise UserError(f"{writer.mnemonic} has no functional model (or an immediate operand), its result is no data",
                         place=place_of(writer), got=f"R{start + where} read by {self.mnemonic} at {self.place}",
                         suggestion="add a handler in gpusim.verify.families")
+
+
+def peers(step: Step) -> list[tuple[Batch, np.ndarray]]:
+    """CTAs of the cluster that the op's access names, none where it names none, with a mask (warps,) of the warps that
+    name them. Raises UserError for a rank that the cluster does not have."""
+    masks, cluster = step.role.program.accesses.cta_mask[step.op.access], step.batch.cluster
+    if (masks >> len(cluster)).any():
+        raise UserError(f"{step.mnemonic} names CTAs of its cluster", place=step.place,
+                        got=f"mask {int(masks.max()):#x} in a cluster of {len(cluster)}")
+    named = [(peer, (masks >> rank & 1).astype(bool)) for rank, peer in enumerate(cluster)]
+    return [(peer, member) for peer, member in named if member.any()]

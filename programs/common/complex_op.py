@@ -44,6 +44,9 @@ class ComplexOutputOp:
         if self.combination.activation != "none":
             raise gs.UserError("complex numbers have no ReLU", got=self.combination.activation,
                                suggestion="activation=none")
+        if self.combination.channels:
+            raise gs.UserError("complex numbers have no factors per channel", got=f"scale={self.combination.scale}",
+                               suggestion="scale=default")
 
     def setup(self) -> list[Line]:
         """alpha and beta in registers."""
@@ -56,8 +59,8 @@ class ComplexOutputOp:
                       for n, part in enumerate(parts)]
         return lines
 
-    def apply(self, accumulators: Vector, source: Vector | None) -> Vector:
-        """Emit the operator on a vector."""
+    def apply(self, accumulators: Vector, source: Vector | None, number: int = 0) -> Vector:
+        """Emit the operator on a vector, the step's ``number``-th."""
         addend = None if source is None else [start for start, _ in source.registers]
         if addend is not None and "beta" in self._constants:
             addend = self._product("beta", addend, None)

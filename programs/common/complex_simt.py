@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from common.complex_op import NEGATE_FIRST, require_conjugate
-from common.simt import ffma_triples
+from common.order import column_by_column
 from common.simt_loop import SimtLoop
 from gpusim import Line
 
@@ -34,7 +34,7 @@ class ComplexLoop(SimtLoop):
         minus_a, minus_b = "a" in self.conjugate, "b" in self.conjugate
         plus: list[Product] = []
         minus: list[Product] = []
-        for c, a, b in ffma_triples(self.accumulators, self.a.buffers[buffer], self.b.buffers[buffer]):
+        for c, a, b in column_by_column(self.accumulators, self.a.buffers[buffer], self.b.buffers[buffer]):
             plus.append((c, a, b))
             (minus if minus_b else plus).append((c + 1, a, b + 1))
             (minus if minus_a else plus).append((c + 1, a + 1, b))

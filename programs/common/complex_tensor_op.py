@@ -4,7 +4,8 @@ Leaves out Gauss's three products, sliced-K and other precisions.
 Source: cutlass/gemm/warp/mma_complex_tensor_op.h, gemm/threadblock/default_multistage_mma_complex_core_sm80.h. Numbers
 become tf32 on their way from fragments to operands: until sm_89 by LOP3 and FFMA (half an ulp more, then truncation),
 on sm_90 by F2FP in place, behind which ptxas moves every number of A once and those of B for every MMA along m: within
-20 % of the 90 to 224 moves of seven kernels (CUTLASS 4.2, CUDA 13.0), main loops of 186 to 668 within 8 %.
+20 % of the 90 to 224 moves of seven kernels (CUTLASS 4.2, CUDA 13.0), main loops of 186 to 668 within 8 %. A step's
+operands take the registers of the last one's, MMA by MMA, as ptxas has it: registers at most 24 too high.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from common.multiplicand import DoubleMultiplicand, Multiplicand, StagedTile
 from common.operand import TensorOpOperand
 from common.output_op import LinearCombination, float_bits
 from common.tensor_op_epilogue import ROWS_PER_STEP, push_rows, widest_thread_map
-from gpusim import LANES, BlockCoordinate, Context, Fragment, GmemTensor, Group, KRange, Line, TiledMma
+from common.tensor_op_loop import TensorOpLoop
+from gpusim import LANES, Context, Fragment, GmemTensor, Group, Line
 
 __all__ = ["ComplexTensorOpLoop", "complex_tensor_op_epilogue", "nearest_tf32"]
 
@@ -74,11 +76,11 @@ class Loaded:
 
 @dataclass(eq=False)
 class ComplexOperand(TensorOpOperand):
-    """Operand whose fragments are loaded as complex numbers and taken apart into ``parts``: per buffer and MMA, the
-    registers of real and of imaginary parts."""
+    """Operand whose fragments are loaded as complex numbers, in turn to one of two buffers, and taken apart into
+    ``parts``: per MMA, the registers of real and of imaginary parts."""
 
     loaded: tuple[Loaded, Loaded] = field(init=False)
-    parts: list[list[tuple[Group, Group]]] = field(init=False)
+    parts: list[tuple[Group, Group]] = field(init=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -86,8 +88,7 @@ class ComplexOperand(TensorOpOperand):
         first, second = (tuple(vector(4)[0] for _ in range(loads)) for _ in range(2))
         self.loaded = Loaded(first), Loaded(second)
         width = self.mma.registers(self.name)
-        self.parts = [[(vector(width), vector(width)) for _ in range(self.mma.atoms[self.name == "B"])]
-                      for _ in range(2)]
+        self.parts = [(vector(width), vector(width)) for _ in range(self.mma.atoms[self.name == "B"])]
 
     def _multiplicand(self, tile: StagedTile) -> Multiplicand:
         return ComplexMultiplicand(tile)
@@ -102,49 +103,35 @@ class ComplexOperand(TensorOpOperand):
 
 
 @dataclass(eq=False)
-class ComplexTensorOpLoop:
-    """A threadblock tile of A (M x K) and B (N x K); accumulators are planar, real parts and imaginary parts.
+class ComplexTensorOpLoop(TensorOpLoop):
+    """A threadblock tile of A (M x K) and B (N x K); sums are planar, real parts and imaginary parts.
 
     ``conjugate``: which operands, any of "ab".
     """
 
-    ctx: Context
-    A: GmemTensor
-    B: GmemTensor
-    coords: tuple[BlockCoordinate, BlockCoordinate]
-    mma: TiledMma
-    tile_k: int
-    stages: int
-    k: KRange
     conjugate: str = ""
     a: ComplexOperand = field(init=False)
     b: ComplexOperand = field(init=False)
-    accumulators: tuple[Fragment, Fragment] = field(init=False)
+    planes: tuple[Fragment, Fragment] = field(init=False)  # of accumulators
     ldmatrix = False
+    operand_type = ComplexOperand
     _negated: list[Group] = field(init=False)  # imaginary parts of B, per MMA
     _constants: tuple[Group, Group] = field(init=False)
     _steps: dict[int, int] = field(default_factory=dict)  # k step that each buffer holds
     _ready: set[int] = field(default_factory=set)  # buffers whose numbers have been converted
 
     def __post_init__(self) -> None:
-        ctx, (m, n), vector = self.ctx, self.coords, self.ctx.recorder.registers.vector
         require_conjugate(self.conjugate)
-        self.a = ComplexOperand(ctx, "A", self.A, m, self.mma, (self.mma.tile[0], self.tile_k), self.stages, self.k)
-        self.b = ComplexOperand(ctx, "B", self.B, n, self.mma, (self.mma.tile[1], self.tile_k), self.stages, self.k)
-        self.accumulators = ctx.fragment(self.mma, "C"), ctx.fragment(self.mma, "C")
+        super().__post_init__()
+
+    def _allocate(self) -> None:
+        vector = self.ctx.recorder.registers.vector
+        self.planes = self.ctx.fragment(self.mma, "C"), self.ctx.fragment(self.mma, "C")
         self._negated = [vector(2) for _ in range(self.mma.atoms[1])]
         self._constants = vector(), vector()
 
-    @property
-    def operands(self) -> tuple[ComplexOperand, ComplexOperand]:
-        return self.a, self.b
-
-    @property
-    def k_steps(self) -> int:
-        return self.a.k_steps
-
     def clear(self) -> None:
-        for part in self.accumulators:
+        for part in self.planes:
             self.ctx.clear(part)
         values = SIGN, float_bits(HALF_ULP)
         self.ctx.code([Line("MOV", register, immediate=immediate(value))
@@ -175,11 +162,11 @@ class ComplexTensorOpLoop:
         lines = []
         for operand in self.operands:
             for number, mma, place in operand.numbers(buffer):
-                for part, (start, _) in zip((real(number), imaginary(number)), operand.parts[buffer][mma], strict=True):
+                for part, (start, _) in zip((real(number), imaginary(number)), operand.parts[mma], strict=True):
                     lines += self._rounded(part, (start + place, 1), in_place=in_place, moved=operand is self.a)
         if "a" in self.conjugate:
             lines += [self._negative((start + n, 1), (start + n, 1))
-                      for _, (start, width) in self.a.parts[buffer] for n in range(width)]
+                      for _, (start, width) in self.a.parts for n in range(width)]
         self.ctx.code(lines)
 
     def _rounded(self, part: Group, to: Group, *, in_place: bool, moved: bool) -> list[Line]:
@@ -195,10 +182,10 @@ class ComplexTensorOpLoop:
 
     def _multiply(self, buffer: int) -> None:
         """Per MMA along m four passes over n, forth and back: re re, re im, im -im, im re."""
-        columns, (sum_re, sum_im) = self.mma.atoms[1], self.accumulators
-        for m, (a_re, a_im) in enumerate(self.a.parts[buffer]):
+        columns, (sum_re, sum_im) = self.mma.atoms[1], self.planes
+        for m, (a_re, a_im) in enumerate(self.a.parts):
             self.ctx.code([*self._moved(buffer), *(self._negations(buffer) if m == 0 else ())])
-            b = self.b.parts[buffer]
+            b = self.b.parts
             plain, negated = [im for _, im in b], list(self._negated)
             if "b" in self.conjugate:
                 plain, negated = negated, plain
@@ -214,11 +201,11 @@ class ComplexTensorOpLoop:
         if self.ctx.spec.compute_capability < F2FP_SINCE:
             return []
         return [Line("IMAD.MOV.U32", (start + place, 1), (part,)) for number, mma, place in self.b.numbers(buffer)
-                for part, (start, _) in zip((real(number), imaginary(number)), self.b.parts[buffer][mma], strict=True)]
+                for part, (start, _) in zip((real(number), imaginary(number)), self.b.parts[mma], strict=True)]
 
     def _negations(self, buffer: int) -> list[Line]:
         return [self._negative((to + n, 1), (start + n, 1))
-                for (to, width), (_, (start, _)) in zip(self._negated, self.b.parts[buffer], strict=True)
+                for (to, width), (_, (start, _)) in zip(self._negated, self.b.parts, strict=True)
                 for n in range(width)]
 
 
@@ -228,7 +215,7 @@ def complex_tensor_op_epilogue(ctx: Context, destination: GmemTensor, loop: Comp
     mma = loop.mma
 
     def push(step: int) -> Push:
-        parts = [push_rows(mma, fragment, step) for fragment in loop.accumulators]
+        parts = [push_rows(mma, fragment, step) for fragment in loop.planes]
         groups, lines = [], []
         for (re, width), (im, _) in zip(parts[0].registers, parts[1].registers, strict=True):
             start, count = ctx.recorder.registers.vector(2 * width)

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import gpusim as gs
-from gpusim import CopyAtom, GmemTensor, TiledCopy, cute
+from gpusim import Context, CopyAtom, GmemTensor, Partition, ThreadFragment, TiledCopy, cute
 
-__all__ = ["along_rows", "copied", "dtype", "no_flops", "pair"]
+__all__ = ["along_rows", "copied", "dtype", "load_tile", "no_flops", "pair"]
 
 
 def pair(A: tuple[int, int], D: tuple[int, int], element: gs.DType) -> dict[str, GmemTensor]:
@@ -43,3 +43,11 @@ def along_rows(atom: CopyAtom, threads: int, columns: int, element: gs.DType) ->
                            suggestion="another number of columns")
     return gs.tiled_copy(atom, cute.Layout((threads // chunks, chunks), (chunks, 1)),
                          cute.Layout((1, values), (values, 1)))
+
+
+def load_tile(ctx: Context, copy: TiledCopy, source: Partition, registers: ThreadFragment, *,
+              pred: bool | None = None) -> None:
+    """ld.global of a thread's part; of a partial tile, zeros for what it does not have."""
+    if source.tile.inside is not None:
+        ctx.clear(registers)
+    ctx.copy(copy, source, registers, pred=pred)

@@ -3,7 +3,7 @@ Leaves out how they come to be in that order. Source: cutlass/epilogue/threadblo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,7 +44,8 @@ def warp_rows(mma: TiledMma, step: int) -> np.ndarray:
 
 def direct_epilogue(ctx: Context, destination: GmemTensor, coords: tuple[BlockCoordinate, BlockCoordinate],
                     mma: TiledMma, accumulators: Fragment, op: LinearCombination = PLAIN,
-                    source: GmemTensor | None = None) -> DirectEpilogue:
+                    source: GmemTensor | None = None,
+                    channels: Mapping[str, GmemTensor] | None = None) -> DirectEpilogue:
     """Stores of two neighbouring elements, 8 rows of every warp a step. Raises UserError where warps share k."""
     require_output(accumulators.dtype, destination.dtype)
     if mma.partitions > 1:
@@ -56,18 +57,20 @@ def direct_epilogue(ctx: Context, destination: GmemTensor, coords: tuple[BlockCo
                            for step, push in enumerate(pushes)])
     pieces = Pieces(rows, np.concatenate([push.columns for push in pushes]), PAIR)
     vectors = [Vector(start, PAIR, accumulators.dtype) for push in pushes for start, _ in push.registers]
-    stream = OutputStream(ctx, destination, mma.tile, coords, pieces, mma.atoms[1], accumulators.dtype, op, source)
+    stream = OutputStream(ctx, destination, mma.tile, coords, pieces, mma.atoms[1], accumulators.dtype, op, source,
+                          channels or {})
     return DirectEpilogue(stream, vectors)
 
 
 def chosen_epilogue(name: str, ctx: Context, destination: GmemTensor, coords: tuple[BlockCoordinate, BlockCoordinate],
                     loop: TensorOpLoop, op: LinearCombination, source: GmemTensor | None,
-                    padding: int) -> DirectEpilogue | Epilogue:
-    """The epilogue that a parameter names: cutlass (``padding`` as tensor_op_epilogue has it) or direct."""
+                    padding: int, channels: Mapping[str, GmemTensor]) -> DirectEpilogue | Epilogue:
+    """The epilogue that a parameter names: cutlass (``padding`` as tensor_op_epilogue has it) or direct.
+    ``channels``: vectors of factors, where ``op`` has them."""
     if name not in ("cutlass", "direct"):
         raise gs.UserError("accumulators go through shared memory or directly", got=f"'{name}'",
                            suggestion="epilogue=cutlass or epilogue=direct")
     if name == "direct":
-        return direct_epilogue(ctx, destination, coords, loop.mma, loop.accumulators, op, source)
+        return direct_epilogue(ctx, destination, coords, loop.mma, loop.accumulators, op, source, channels)
     return tensor_op_epilogue(ctx, destination, coords, loop.mma, loop.accumulators, loop.a.array, op, source,
-                              padding)
+                              padding, channels=channels)

@@ -3,7 +3,7 @@ Leaves out when each kernel calls it. A source tensor C is read through an itera
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -71,7 +71,8 @@ class EpilogueTile:
 class Epilogue:
     """Steps of: load C, barrier, push a slice of the accumulators, barrier, load rows, output operator, store.
 
-    ``over``: the arrays of the main loop, whose place the tile takes; ``tile``, ``coords``: of the CTA in the output.
+    ``over``: the arrays of the main loop, whose place the tile takes; ``tile``, ``coords``: of the CTA in the output;
+    ``channels``: vectors of factors, where ``op`` has them.
     """
 
     ctx: Context
@@ -82,6 +83,7 @@ class Epilogue:
     over: SmemArray
     op: LinearCombination = PLAIN
     source: GmemTensor | None = None
+    channels: Mapping[str, GmemTensor] = field(default_factory=dict)
     array: SmemArray = field(init=False)
     stream: OutputStream = field(init=False)
     _loads: SharedAccess = field(init=False)
@@ -92,7 +94,7 @@ class Epilogue:
         elements = shape.rows * shape.pitch * (shape.partitions + shape.spare)
         self.array = self.ctx.smem_array("sD", shape.dtype, elements, over=self.over)
         self.stream = OutputStream(self.ctx, self.destination, self.tile, self.coords, self._pieces(), self._vectors,
-                                   shape.dtype, self.op, self.source)
+                                   shape.dtype, self.op, self.source, self.channels)
         self._loads = self._load_access()
         self._address = self.ctx.recorder.registers.vector()
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from common.channels import channel_tensors
 from common.output_op import LinearCombination
 from common.problem import dtype, operands
 from gpusim import GmemTensor
@@ -19,7 +20,8 @@ def problem(M: int, N: int, K: int, input_type: str, output_type: str, layouts: 
             batches: int | None = None) -> dict[str, GmemTensor]:
     """Tensors of a GEMM, or of a batch of them, by the names of its kernel's arguments."""
     tensors = operands(M, N, K, input_type, output_type, layouts, batches)
-    return {**tensors, **LinearCombination(beta=beta, scale=scale).source(tensors["D"])}
+    op = LinearCombination(beta=beta, scale=scale)
+    return {**tensors, **op.source(tensors["D"]), **channel_tensors(op.channels, N)}
 
 
 def reference(inputs: Mapping[str, np.ndarray], output_type: str, alpha: complex, beta: complex, scale: str,
@@ -31,4 +33,5 @@ def reference(inputs: Mapping[str, np.ndarray], output_type: str, alpha: complex
     if operator == "xor_popc":
         product = a.sum(-1)[..., :, None] + inputs["B"].sum(-1)[..., None, :] - 2 * product
     op = LinearCombination(alpha, beta, scale, activation)
-    return {"D": op.evaluate(product, inputs.get("C"), dtype(output_type))}
+    channels = {name: inputs[name] for name in op.channels}
+    return {"D": op.evaluate(product, inputs.get("C"), dtype(output_type), channels)}

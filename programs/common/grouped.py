@@ -17,7 +17,7 @@ import gpusim as gs
 from common.output_op import LinearCombination
 from common.pointers import pointer_tensor
 from common.problem import dtype, operands
-from common.tensor_op import cut_tile
+from common.tiles import tile_count
 from gpusim import SCHEDULE_COLUMNS, GmemTensor
 
 __all__ = ["Group", "Problem", "group_of", "round_robin"]
@@ -59,7 +59,7 @@ class Group:
 
     def tiles(self, tile: Sizes) -> list[tuple[int, int]]:
         """Tiles along m and n of every problem."""
-        return [(cut_tile(m, tile[0]), cut_tile(n, tile[1])) for m, n, _ in (p.sizes for p in self.problems)]
+        return [(tile_count(m, tile[0]), tile_count(n, tile[1])) for m, n, _ in (p.sizes for p in self.problems)]
 
     def answer(self, inputs: Mapping[str, Any], op: LinearCombination) -> np.ma.MaskedArray:
         """D, masked between the matrices."""

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import gpusim as gs
-from gpusim import Context, Fragment, GmemTensor, Partition, SmemTensor, ThreadFragment, Tile, TiledCopy, TiledMma, cute
+from common.copies import along_rows
+from gpusim import Context, Fragment, GmemTensor, SmemTensor, Tile, TiledCopy, TiledMma
 
-__all__ = ["SIZES", "async_row_copy", "cta_mma", "cta_tile", "epilogue", "flops", "load_tile", "problem",
-           "reference", "require_stages", "require_two_k_steps", "row_copy", "staged_epilogue", "tile_count"]
+__all__ = ["SIZES", "async_row_copy", "cta_mma", "epilogue", "flops", "problem",
+           "reference", "require_stages", "require_two_k_steps", "row_copy", "staged_epilogue"]
 
 SIZES = {"M": 2048, "N": 2048, "K": 2048}
-VECTOR = 8  # halves of a 16-byte access
 
 
 def problem(M: int, N: int, K: int) -> dict[str, GmemTensor]:
@@ -28,18 +28,6 @@ def flops(M: int, N: int, K: int) -> float:
 
 def reference(inputs: Mapping[str, Any]) -> dict[str, Any]:
     return {"D": (inputs["A"].astype("f4") @ inputs["B"].astype("f4").T).astype("f2")}
-
-
-def tile_count(extent: int, tile: int) -> int:
-    """Tiles along an extent, the last one possibly partial."""
-    return -(-extent // tile)
-
-
-def cta_tile(ctx: Context, tensor: GmemTensor, tile: tuple[int, int], coord: tuple[Any, Any]) -> Tile:
-    """The CTA's tile(s) of a tensor: predicated where tiles do not divide it. A kernel in CUDA is compiled twice for
-    that, as FlashAttention's Is_even_MN and Is_even_K have it."""
-    whole = all(extent % n == 0 for extent, n in zip(tensor.shape, tile, strict=True))
-    return (ctx.local_tile if whole else ctx.partial_tile)(tensor, tile, coord)
 
 
 def require_stages(num_stages: int) -> None:
@@ -65,23 +53,13 @@ def cta_mma(tile: tuple[int, int, int], warps: tuple[int, int]) -> TiledMma:
 
 def row_copy(atom: Any, threads: int, columns: int) -> TiledCopy:
     """Neighbouring threads move neighbouring 16 bytes of rows of ``columns`` halves."""
-    chunks = columns // VECTOR
-    rows = cute.Layout((threads // chunks, chunks), (chunks, 1))
-    return gs.tiled_copy(atom, rows, cute.Layout((1, VECTOR), (VECTOR, 1)))
+    return along_rows(atom, threads, columns, gs.f16)
 
 
 def async_row_copy(tile: Tile, threads: int) -> TiledCopy:
     """cp.async of 16 bytes past L1; zeros for what a partial tile does not have."""
     fill = "" if tile.inside is None else "_ZFILL"
     return row_copy(getattr(gs.copy, f"SM80_CP_ASYNC_CACHEGLOBAL{fill}_16B"), threads, tile.shape[1])
-
-
-def load_tile(ctx: Context, copy: TiledCopy, source: Partition, registers: ThreadFragment, *,
-              pred: bool | None = None) -> None:
-    """ld.global of a thread's part; of a partial tile, zeros for what it does not have."""
-    if source.tile.inside is not None:
-        ctx.clear(registers)
-    ctx.copy(copy, source, registers, pred=pred)
 
 
 def direct_epilogue(ctx: Context, mma: TiledMma, accumulators: Fragment, gD: Tile) -> None:

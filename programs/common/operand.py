@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from common.fragment_loads import FragmentLoads
 from common.multiplicand import Multiplicand, StagedTile, multiplicand_of
 from common.staging import TileCopy
 from gpusim import (
@@ -53,8 +54,7 @@ class TensorOpOperand:
     read_stage: Group = field(init=False)
     shared: Multiplicand = field(init=False)
     _lanes: dict[int, Group] = field(default_factory=dict)  # where this lane's loads begin, per k step
-    _loads: dict[tuple[int, ...], Code] = field(default_factory=dict)
-    _reads: dict[int, SharedAccess] = field(default_factory=dict)
+    _loads: FragmentLoads[tuple[int, ...]] = field(init=False)
 
     def __post_init__(self) -> None:
         registers = self.ctx.recorder.registers
@@ -64,6 +64,7 @@ class TensorOpOperand:
         self.copies = self._copies()
         self.read_stage = registers.uniform()
         self._lanes = {step: registers.vector() for step in range(self.k_steps)}
+        self._loads = FragmentLoads(self.ctx, self.stage_bytes, self._fragment_access, self._load_code)
 
     def _multiplicand(self, tile: StagedTile) -> Multiplicand:
         return multiplicand_of(tile)
@@ -112,19 +113,17 @@ class TensorOpOperand:
 
     def load(self, step: int, stage: int, fragment: Fragment) -> None:
         """The warp's share of k step ``step`` from shared memory."""
-        if step not in self._reads:
-            self._reads[step] = SharedAccess(self.ctx, self.array, self.shared.fragment_addresses(step),
-                                             self.shared.atom.operation, self.shared.load_bytes)
-        key = (step, *fragment.groups)
-        if key not in self._loads:
-            self._loads[key] = self._load_code(step, fragment)
-        self.ctx.code(self._loads[key], self._reads[step].instance(stage * self.stage_bytes))
+        self._loads.load(step, stage, fragment.groups)
 
-    def _load_code(self, step: int, fragment: Fragment) -> Code:
+    def _fragment_access(self, step: int) -> SharedAccess:
+        return SharedAccess(self.ctx, self.array, self.shared.fragment_addresses(step), self.shared.atom.operation,
+                            self.shared.load_bytes)
+
+    def _load_code(self, step: int, groups: tuple[int, ...]) -> Code:
         atom = self.shared.atom
         self.ctx.require(atom)
         lines: list[Line] = []
-        for piece, target in enumerate(self.shared.targets(fragment.groups)):
+        for piece, target in enumerate(self.shared.targets(groups)):
             before, sources = self._fragment_address(step)
             lines += [*before, Line(atom.mnemonic, target, sources, piece, read_key(self.array.number))]
         return Code(tuple(lines))

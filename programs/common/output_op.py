@@ -1,22 +1,28 @@
 """Models CUTLASS's LinearCombination and LinearCombinationRelu: D = activation(alpha * accumulator + beta * C).
-Leaves out scales per channel, and pointers to alpha and beta in global memory.
+Leaves out pointers to scalar alpha and beta in global memory.
 
 An output of 8 bits saturates, as LinearCombinationClamp has it. Source: cutlass/epilogue/thread/linear_combination*.h.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 import numpy as np
 
 import gpusim as gs
+from common.channels import ChannelFactors
 from common.conversion import Conversions, Vector, immediate
 from gpusim import Context, GmemTensor, Group, Line
 
 __all__ = ["PLAIN", "LinearCombination", "OutputOp", "float_bits"]
 
-SCALES = ("default", "no_beta_scaling", "only_alpha_scaling", "nothing")
+SCALES = ("default", "no_beta_scaling", "only_alpha_scaling", "per_channel_scaling", "only_alpha_per_channel_scaling",
+          "nothing")
+CHANNELS = {"per_channel_scaling": ("alphas", "betas"), "only_alpha_per_channel_scaling": ("alphas",)}
+"""Vectors that stand for alpha and beta."""
 ACTIVATIONS = ("none", "relu")
 MULTIPLY = {"f64": "DMUL", "f32": "FMUL", "f16": "HMUL2", "s32": "IMAD"}
 MULTIPLY_ADD = {"f64": "DFMA", "f32": "FFMA", "f16": "HFMA2", "s32": "IMAD"}
@@ -27,7 +33,8 @@ TAKE_GREATER = 1  # the predicate operand of FMNMX: !PT
 @dataclass(frozen=True)
 class LinearCombination:
     """``scale``: CUTLASS's ScaleType. default: alpha * acc + beta * C, whose C is not read where beta is 0;
-    no_beta_scaling: alpha * acc + C; only_alpha_scaling: alpha * acc; nothing: acc. ``activation``: none or relu."""
+    no_beta_scaling: alpha * acc + C; only_alpha_scaling: alpha * acc; nothing: acc; per_channel_scaling and
+    only_alpha_per_channel_scaling: alpha and beta are vectors along n. ``activation``: none or relu."""
 
     alpha: complex = 1.0
     beta: complex = 0.0
@@ -41,26 +48,33 @@ class LinearCombination:
 
     @property
     def source_needed(self) -> bool:
-        return self.scale == "no_beta_scaling" or (self.scale == "default" and self.beta != 0)
+        return self.scale in ("no_beta_scaling", "per_channel_scaling") or (self.scale == "default" and self.beta != 0)
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """Tensors with a factor for every column of D."""
+        return CHANNELS.get(self.scale, ())
 
     @property
     def factors(self) -> dict[str, complex]:
         """The factors that it multiplies with."""
-        found = {} if self.scale == "nothing" else {"alpha": self.alpha}
+        found = {} if self.scale == "nothing" or self.channels else {"alpha": self.alpha}
         return {**found, "beta": self.beta} if self.source_needed and self.scale == "default" else found
 
     def source(self, output: GmemTensor) -> dict[str, GmemTensor]:
         """Tensor C of a problem, shaped as its output; none where it is not read."""
         return {"C": replace(output, name="C")} if self.source_needed else {}
 
-    def evaluate(self, product: np.ndarray, source: np.ndarray | None, output: gs.DType) -> np.ndarray:
-        """The same by NumPy. For bytes, which saturate, steps are rounded to f32 as there, so that ties fall alike."""
+    def evaluate(self, product: np.ndarray, source: np.ndarray | None, output: gs.DType,
+                 channels: Mapping[str, np.ndarray] = MappingProxyType({})) -> np.ndarray:
+        """The same by NumPy. For bytes, which saturate, steps are rounded to f32 as there, so that ties fall alike.
+        ``channels``: the vectors of factors by name."""
         limits = {"s8": (-128, 127), "u8": (0, 255), "s4": (-8, 7), "u4": (0, 15)}.get(output.name)
         exact = (lambda x: x) if limits is None else (lambda x: np.asarray(x, np.float32).astype(np.float64))
-        alpha = 1.0 if self.scale == "nothing" else exact(self.alpha)
+        alpha = 1.0 if self.scale == "nothing" else exact(channels.get("alphas", self.alpha))
         result = exact(product) * alpha
         if self.source_needed and source is not None:
-            beta = 1.0 if self.scale == "no_beta_scaling" else exact(self.beta)
+            beta = 1.0 if self.scale == "no_beta_scaling" else exact(channels.get("betas", self.beta))
             result = result + exact(source.astype(result.dtype) * beta)
         if self.activation == "relu":
             result = np.maximum(result, 0)
@@ -86,6 +100,7 @@ class OutputOp:
     combination: LinearCombination
     accumulator: gs.DType
     output: gs.DType
+    channels: ChannelFactors | None = None
     compute: gs.DType = field(init=False)
     convert: Conversions = field(init=False)
     _constants: dict[str, Group] = field(default_factory=dict)
@@ -94,6 +109,9 @@ class OutputOp:
         self.compute, self.convert = compute_type(self.accumulator, self.output), Conversions(self.ctx)
         if self.combination.activation == "relu" and self.compute.name not in MAXIMUM:
             raise gs.UserError("ReLU computes with f32 or f16", got=self.compute, suggestion="activation=none")
+        if self.combination.channels and (self.channels is None or self.compute.name != "f32"):
+            raise gs.UserError("factors per channel are for gemm_multistage, and f32 of its output operator",
+                               got=f"scale={self.combination.scale}, {self.compute}", suggestion="scale=default")
 
     def setup(self) -> list[Line]:
         """Constants in registers: compiled code reads them from its parameters."""
@@ -110,20 +128,21 @@ class OutputOp:
         start, count = self._constants[name] = self.ctx.recorder.registers.vector(len(words))
         return [Line("MOV", (start + n, 1), immediate=immediate(words[n])) for n in range(count)]
 
-    def apply(self, accumulators: Vector, source: Vector | None) -> Vector:
-        """Emit the operator on a vector; its result in the output's type."""
+    def apply(self, accumulators: Vector, source: Vector | None, number: int = 0) -> Vector:
+        """Emit the operator on vector ``number`` of a step; its result in the output's type."""
         lines, value = self.convert(accumulators, self.compute)
         addend: list[Group] | None = None
         if source is not None:
             more, converted = self.convert(source, self.compute)
             lines += more
             addend = converted.registers
-        if "beta" in self._constants and addend is not None:
+        beta, alpha = (self._factors(name, number, len(value.registers)) for name in ("beta", "alpha"))
+        if beta and addend is not None:
             scaled = [self.ctx.recorder.registers.vector(width) for _, width in addend]
-            lines += self._multiply("beta", addend, scaled)
+            lines += self._multiply(beta, addend, scaled)
             addend = scaled
-        if "alpha" in self._constants:
-            lines += self._scaled(value.registers, addend)
+        if alpha:
+            lines += self._scaled(alpha, value.registers, addend)
         if self.combination.activation == "relu":
             lines += [Line(MAXIMUM[self.compute.name], register, (register, self._constants["zero"]),
                            immediate=TAKE_GREATER) for register in value.registers]
@@ -131,16 +150,22 @@ class OutputOp:
         self.ctx.code([*lines, *more])
         return result
 
-    def _scaled(self, value: list[Group], addend: list[Group] | None) -> list[Line]:
-        if addend is None:
-            return self._multiply("alpha", value, value)
-        return [Line(MULTIPLY_ADD[self.compute.name], register, (register, self._constants["alpha"], other))
-                for register, other in zip(value, addend, strict=True)]
+    def _factors(self, name: str, number: int, count: int) -> list[Group]:
+        """Registers of alpha or beta for each of a vector's elements; none where it is not multiplied with."""
+        if self.channels is not None and f"{name}s" in self.combination.channels:
+            return self.channels.of(f"{name}s", number)
+        return [self._constants[name]] * count if name in self._constants else []
 
-    def _multiply(self, name: str, sources: list[Group], targets: list[Group]) -> list[Line]:
+    def _scaled(self, alpha: list[Group], value: list[Group], addend: list[Group] | None) -> list[Line]:
+        if addend is None:
+            return self._multiply(alpha, value, value)
+        return [Line(MULTIPLY_ADD[self.compute.name], register, (register, factor, other))
+                for register, factor, other in zip(value, alpha, addend, strict=True)]
+
+    def _multiply(self, factors: list[Group], sources: list[Group], targets: list[Group]) -> list[Line]:
         zero = (self._constants["zero"],) if self.compute.name == "s32" else ()
-        return [Line(MULTIPLY[self.compute.name], to, (source, self._constants[name], *zero))
-                for to, source in zip(targets, sources, strict=True)]
+        return [Line(MULTIPLY[self.compute.name], to, (source, factor, *zero))
+                for to, source, factor in zip(targets, sources, factors, strict=True)]
 
 
 def float_bits(value: float) -> int:

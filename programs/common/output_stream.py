@@ -3,10 +3,11 @@ Leaves out how accumulators come to their vectors (common.epilogue, common.direc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import gpusim as gs
+from common.channels import ChannelFactors
 from common.complex_op import ComplexOutputOp
 from common.conversion import Vector
 from common.output_op import LinearCombination, OutputOp
@@ -41,7 +42,7 @@ def require_source(op: LinearCombination, source: GmemTensor | None) -> GmemTens
 class OutputStream:
     """Vectors at ``pieces`` of the CTA's ``tile`` at ``coords``, ``per_step`` of them at once.
 
-    ``output`` and ``input`` walk D and, where the operator needs it, C.
+    ``output`` and ``input`` walk D and, where the operator needs it, C; ``channels``: its factors per channel.
     """
 
     ctx: Context
@@ -53,23 +54,31 @@ class OutputStream:
     accumulator: gs.DType
     op: LinearCombination
     source: GmemTensor | None
+    channels: Mapping[str, GmemTensor] = field(default_factory=dict)
     output: GlobalIterator = field(init=False)
     input: GlobalIterator | None = field(init=False)
     operator: OutputOp | ComplexOutputOp = field(init=False)
+    factors: ChannelFactors | None = field(init=False)
     _addends: list[Vector] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.output = self._iterator(self.destination)
         source = require_source(self.op, self.source)
         self.input = None if source is None else self._iterator(source)
+        self.factors = ChannelFactors(
+            self.ctx, {name: self.channels[name] for name in self.op.channels}, self.coords[1], self.tile[1],
+            self.pieces.columns[: self.per_step], self.pieces.elements) if self.channels else None
         self.operator = (ComplexOutputOp(self.ctx, self.op) if self.accumulator.name == "cf32" else
-                         OutputOp(self.ctx, self.op, self.accumulator, self.destination.dtype))
+                         OutputOp(self.ctx, self.op, self.accumulator, self.destination.dtype, self.factors))
 
     def _iterator(self, tensor: GmemTensor) -> GlobalIterator:
         return global_iterator(self.ctx, tensor, self.tile, self.coords, self.pieces)
 
     def setup(self, others: Sequence[Group] = ()) -> list[Line]:
-        """Pointers, constants, a cleared C; ``others``: more registers with values that stay."""
+        """Emit the loads of factors per channel; pointers, constants, a cleared C. ``others``: more registers with
+        values that stay."""
+        if self.factors is not None:
+            self.factors.load()
         return [*self.output.pointer.store_setup(others), *self._source_setup(), *self.operator.setup()]
 
     def _source_setup(self) -> list[Line]:
@@ -109,8 +118,8 @@ class OutputStream:
     def store(self, step: int, accumulators: Sequence[Vector]) -> None:
         """The output operator on the vectors of a step, and their stores."""
         sources: Sequence[Vector | None] = self._addends or [None] * len(accumulators)
-        results = [self.operator.apply(vector, source).group
-                   for vector, source in zip(accumulators, sources, strict=True)]
+        results = [self.operator.apply(vector, source, number).group
+                   for number, (vector, source) in enumerate(zip(accumulators, sources, strict=True))]
         chosen, atom = self._chosen(step), self._atom(self.destination, "register", "global")
         self.output.prepare(0, chosen)
         self.ctx.code(self.output.store_lines(atom.mnemonic, chosen, results),

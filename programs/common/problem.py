@@ -3,13 +3,10 @@ Leaves out alpha and beta (1 and 0)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import gpusim as gs
 from gpusim import GmemTensor, dtype_named
 
-__all__ = ["check_layouts", "dtype", "flops", "operands", "reference"]
+__all__ = ["check_layouts", "dtype", "flops", "operands"]
 
 
 def dtype(name: str) -> gs.DType:
@@ -40,9 +37,3 @@ def _batched(tensor: GmemTensor, batches: int) -> GmemTensor:
 
 def flops(M: int, N: int, K: int, batches: int = 1) -> float:
     return 2.0 * M * N * K * batches
-
-
-def reference(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Products of integers are exact in f64."""
-    kind = "f8" if inputs["A"].dtype.kind in "iu" else "f4"
-    return {"D": inputs["A"].astype(kind) @ inputs["B"].astype(kind).T}

@@ -14,7 +14,7 @@ import gpusim as gs
 from common.conversion import Vector
 from common.epilogue import VECTOR_BITS, require_source
 from common.output_op import LinearCombination, OutputOp
-from common.tensor_op import cut_tile
+from common.tiles import tile_count
 from gpusim import (
     LANES,
     BlockCoordinate,
@@ -46,11 +46,11 @@ def reduce_split_k(ctx, A, B, D, workspace, C=None, *, slices=4, alpha=1.0, beta
     op = LinearCombination(alpha, beta, scale)
     elements = widest_alignment(D, VECTOR_BITS // D.dtype.bits)
     tile = ROWS, LANES * elements
-    coords = ctx.launch((cut_tile(D.shape[0], tile[0]), cut_tile(D.shape[1], tile[1])), warps=ROWS)
+    coords = ctx.launch((tile_count(D.shape[0], tile[0]), tile_count(D.shape[1], tile[1])), warps=ROWS)
     sums = PartialSums(ctx, workspace, coords, elements)
     with ctx.scope("prologue"):
         sums.set_up()
-    for first in ctx.range(cut_tile(slices, PARTITIONS_PER_STAGE), name="main_loop"):
+    for first in ctx.range(tile_count(slices, PARTITIONS_PER_STAGE), name="main_loop"):
         sums.add_stage(first * PARTITIONS_PER_STAGE, slices)
     with ctx.scope("epilogue"):
         sums.store(D, op, require_source(op, C))

@@ -13,7 +13,7 @@ from common import gemm
 from common.output_op import LinearCombination
 from common.simt import SimtShape, simt_epilogue, simt_type
 from common.simt_loop import SimtLoop
-from common.tensor_op import cut_tile
+from common.tiles import output_tiles
 from gpusim import Context, GmemTensor
 
 __all__ = ["problem", "reference", "simt_gemm"]
@@ -31,15 +31,15 @@ def reference(inputs: Mapping[str, np.ndarray], input_type: str, alpha: float, b
 
 def simt_gemm(ctx: Context, tensors: tuple[GmemTensor, GmemTensor, GmemTensor, GmemTensor | None],
               tile: tuple[int, int, int], warp: tuple[int, int, int], stages: int, raster: tuple[str, int],
-              pipeline: Callable[[SimtLoop], None], op: LinearCombination, epilogue: tuple[str, int]) -> None:
+              pipeline: Callable[[SimtLoop], None], op: LinearCombination, epilogue: tuple[str, int],
+              padding: int) -> None:
     """A kernel on (A, B, D, C). ``raster``: axis and log of a band; ``pipeline`` runs the main loop; ``epilogue``: how
-    it stores to shared memory, and the padding of a row there."""
+    it stores to shared memory, and the padding of a row there; ``padding``: of a row in the main loop."""
     A, B, D, C = tensors
     shape = SimtShape(tile, warp, A.dtype.bits)
     axis, raster_log = raster
-    m, n = ctx.launch((cut_tile(A.shape[0], tile[0]), cut_tile(B.shape[0], tile[1])), warps=shape.threads // 32,
-                      raster=axis, raster_log=raster_log)
-    loop = SimtLoop(ctx, A, B, (m, n), shape, stages, gs.KRange(0, A.shape[1], tile[2]))
+    m, n = ctx.launch(output_tiles(A, B, tile), warps=shape.threads // 32, raster=axis, raster_log=raster_log)
+    loop = SimtLoop(ctx, A, B, (m, n), shape, stages, gs.KRange(0, A.shape[1], tile[2]), padding)
     pipeline(loop)
     with ctx.scope("epilogue"):
         simt_epilogue(ctx, D, (m, n), shape, loop.accumulators, loop.a.array, op, C, A.dtype, *epilogue).run()

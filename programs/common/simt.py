@@ -9,6 +9,7 @@ import numpy as np
 
 import gpusim as gs
 from common.epilogue import Epilogue, EpilogueTile, Push
+from common.fragment_loads import FragmentLoads
 from common.output_op import PLAIN, LinearCombination
 from common.staging import TileCopy
 from gpusim import (
@@ -35,7 +36,7 @@ from gpusim.cute.cutlass2 import (
     transposed,
 )
 
-__all__ = ["SimtOperand", "SimtShape", "ffma_triples", "simt_epilogue", "simt_type"]
+__all__ = ["SimtOperand", "SimtShape", "simt_epilogue", "simt_type"]
 
 VECTOR_BITS = 128
 INTERLEAVED_ABOVE = 4  # rows and columns of a thread
@@ -112,7 +113,7 @@ class SimtShape:
 @dataclass(eq=False)
 class SimtOperand:
     """Operand "A" or "B", kept with M or N contiguous in two stages; a K-major tensor is transposed on the way, into
-    rows padded against bank conflicts."""
+    rows padded against bank conflicts. ``padding``: elements, -1: as many as CUTLASS has."""
 
     ctx: Context
     name: str
@@ -121,13 +122,13 @@ class SimtOperand:
     shape: SimtShape
     stages: int
     k: KRange
+    padding: int = -1
     array: SmemArray = field(init=False)
     copies: TileCopy = field(init=False)
     read_stage: Group = field(init=False)
     buffers: tuple[tuple[int, ...], tuple[int, ...]] = field(init=False)  # registers of a fragment, twice
     _lane: Group = field(init=False)
-    _loads: dict[tuple[int, int], Code] = field(default_factory=dict)
-    _reads: dict[int, SharedAccess] = field(default_factory=dict)
+    _loads: FragmentLoads[int] = field(init=False)
 
     def __post_init__(self) -> None:
         registers = self.ctx.recorder.registers
@@ -136,6 +137,7 @@ class SimtOperand:
         self.read_stage, self._lane = registers.uniform(), registers.vector()
         self.copies = self._copies()
         self.buffers = self._registers(), self._registers()
+        self._loads = FragmentLoads(self.ctx, self.stage_bytes, self._fragment_access, self._load_code)
 
     def _copies(self) -> TileCopy:
         rows, k = self._thread_places()
@@ -161,13 +163,16 @@ class SimtOperand:
         padding = self._padding if self.k_major else 0
         if padding % self.shape.vector:
             raise gs.UserError("the padding of a transposed tile must be whole vectors", place=self.tensor.name,
-                               got=f"tile k {self.shape.tile[2]}", suggestion="tile k of 8")
+                               got=f"{padding} elements",
+                               suggestion=f"a multiple of {self.shape.vector}, or tile k of 8")
         return self.extent + padding
 
     @property
     def _padding(self) -> int:
         """MmaPipelined's stores of a transposed tile touch all banks; MmaMultistage has kK / 32, which is mostly none
         (default_mma_core_simt.h, default_mma_core_sm80.h)."""
+        if self.padding >= 0:
+            return self.padding
         depth = self.shape.tile[2]
         return LANES // depth // self.shape.width if self.stages == PIPELINED_STAGES else depth // LANES
 
@@ -200,14 +205,12 @@ class SimtOperand:
 
     def load(self, step: int, stage: int, buffer: int) -> None:
         """LDS.128 of a thread's elements at k ``step``."""
-        if step not in self._reads:
-            self._reads[step] = self._fragment_access(step)
-        if (step, buffer) not in self._loads:
-            vectors = self.buffers[buffer][:: self.shape.vector]
-            self._loads[step, buffer] = Code(tuple(
-                Line("LDS.128", (register, VECTOR_BITS // 32), (self._lane, self.read_stage), piece,
-                     read_key(self.array.number)) for piece, register in enumerate(vectors)))
-        self.ctx.code(self._loads[step, buffer], self._reads[step].instance(stage * self.stage_bytes))
+        self._loads.load(step, stage, buffer)
+
+    def _load_code(self, step: int, buffer: int) -> Code:
+        vectors = self.buffers[buffer][:: self.shape.vector]
+        return Code(tuple(Line("LDS.128", (register, VECTOR_BITS // 32), (self._lane, self.read_stage), piece,
+                               read_key(self.array.number)) for piece, register in enumerate(vectors)))
 
     def _fragment_access(self, step: int) -> SharedAccess:
         vector = self.shape.vector
@@ -220,14 +223,6 @@ class SimtOperand:
 def _in_order(thread_map: PitchLinearThreadMap) -> np.ndarray:
     """(pieces, threads, 2), strided mode outermost."""
     return thread_map.accesses().reshape(thread_map.threads, -1, 2).transpose(1, 0, 2)
-
-
-def ffma_triples(accumulators: tuple[int, ...], a: tuple[int, ...],
-                 b: tuple[int, ...]) -> tuple[tuple[int, int, int], ...]:
-    """n by n, over m up and down in turns, so that the last a is used again."""
-    rows, columns = len(a), len(b)
-    order = [(m if n % 2 == 0 else rows - 1 - m, n) for n in range(columns) for m in range(rows)]
-    return tuple((accumulators[m * columns + n], a[m], b[n]) for m, n in order)
 
 
 def simt_epilogue(ctx: Context, destination: GmemTensor, coords: tuple[BlockCoordinate, BlockCoordinate],

@@ -6,7 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from common.simt import SimtOperand, SimtShape, ffma_triples
+from common.order import column_by_column
+from common.simt import SimtOperand, SimtShape
 from gpusim import BlockCoordinate, Context, GmemTensor, KRange, Line
 
 __all__ = ["SimtLoop"]
@@ -17,7 +18,10 @@ MULTIPLY_ADD = {1: "FFMA", 2: "DFMA"}
 
 @dataclass(eq=False)
 class SimtLoop:
-    """A threadblock tile of A (M x K) and B (N x K) at ``coords`` in ``stages`` stages, over the range ``k``."""
+    """A threadblock tile of A (M x K) and B (N x K) at ``coords`` in ``stages`` stages, over the range ``k``.
+
+    ``padding``: elements behind a row of a transposed tile in shared memory, -1: as many as CUTLASS has.
+    """
 
     operand_type: ClassVar[type[SimtOperand]] = SimtOperand
 
@@ -28,6 +32,7 @@ class SimtLoop:
     shape: SimtShape
     stages: int
     k: KRange
+    padding: int = -1
     a: SimtOperand = field(init=False)
     b: SimtOperand = field(init=False)
     accumulators: tuple[int, ...] = field(init=False)
@@ -35,8 +40,9 @@ class SimtLoop:
 
     def __post_init__(self) -> None:
         m, n = self.coords
-        self.a = self.operand_type(self.ctx, "A", self.A, m, self.shape, self.stages, self.k)
-        self.b = self.operand_type(self.ctx, "B", self.B, n, self.shape, self.stages, self.k)
+        make = self.operand_type
+        self.a = make(self.ctx, "A", self.A, m, self.shape, self.stages, self.k, self.padding)
+        self.b = make(self.ctx, "B", self.B, n, self.shape, self.stages, self.k, self.padding)
         rows, columns = self.shape.thread_tile
         first, count = self.ctx.recorder.registers.vector(rows * columns * self.shape.width)
         self.accumulators = tuple(range(first, first + count, self.shape.width))
@@ -54,7 +60,7 @@ class SimtLoop:
             operand.load(step, stage, buffer)
 
     def multiply(self, buffer: int) -> None:
-        triples = ffma_triples(self.accumulators, self.a.buffers[buffer], self.b.buffers[buffer])
+        triples = column_by_column(self.accumulators, self.a.buffers[buffer], self.b.buffers[buffer])
         width = self.shape.width
         self.ctx.mma(MULTIPLY_ADD[width], triples, (width, width, width))
 

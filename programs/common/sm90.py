@@ -1,27 +1,26 @@
-"""Models the sm90 collectives of CUTLASS 3 and 4: KernelTmaWarpSpecialized and ...Cooperative, main loop and epilogue.
-Leaves out clusters, a tensor C (beta is 0, though the code for it is there), and what a failed wait executes.
+"""Models the sm90 collectives of CUTLASS 3 and 4: KernelTmaWarpSpecialized and ...Cooperative, roles and main loop.
+Leaves out the epilogue (common.sm90_epilogue), what a failed wait executes, and that C's first load waits for A's.
 
 Source: cutlass/gemm/kernel/sm90_gemm_tma_warpspecialized{,_cooperative}.hpp, gemm/collective/
-sm90_mma_tma_gmma_ss_warpspecialized.hpp, epilogue/collective/sm90_epilogue_tma_warpspecialized.hpp and its builder.
-Instructions that a schedule executes besides are counted in the code that nvcc 13 makes of both (see SCHEDULES).
+sm90_mma_tma_gmma_ss_warpspecialized.hpp, gemm/kernel/{sm90_tile_scheduler.hpp,tile_scheduler_params.h}. Instructions
+that a schedule executes besides are counted in the code that nvcc 13 makes of both without clusters (see SCHEDULES).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 import gpusim as gs
+from common.sm90_epilogue import Sm90Epilogue, widest_swizzle
 
 __all__ = ["SCHEDULES", "Schedule", "Sm90Gemm", "sm90_tiles"]
 
-EPILOGUE_BARRIER, STORES_IN_FLIGHT = 1, 1
-EPILOGUE_STAGES, EPILOGUE_COLUMNS = 4, 32
 STORAGE_ALIGNMENT = 512
-CONSTANTS = 10
-"""Registers: alpha, beta, and a part of C."""
+MOST_SMS_PER_GPC = 18
 Coords = tuple[gs.BlockCoordinate, gs.BlockCoordinate]
 
 
@@ -64,6 +63,8 @@ class Sm90Gemm:
     majors: tuple[str, str]
     input_type: gs.DType
     alpha: float
+    beta: float = 0.0
+    cluster: tuple[int, int] = (1, 1)
 
     def __post_init__(self) -> None:
         bM, bN, _ = self.tile
@@ -72,9 +73,6 @@ class Sm90Gemm:
             raise gs.UserError("the sm90 collectives here multiply f16 or bf16", got=self.input_type)
         atom = getattr(gs.mma, f"SM90_64x{bN}x16_F32{name}{name}F32_SS")
         self.mma: gs.WarpgroupMma = gs.tiled_mma(atom, tile=(bM, bN), warps=(4 * self.schedule.consumers, 1))
-        self.columns = int(np.gcd(EPILOGUE_COLUMNS, bN))
-        parts = self.mma.blocks * (bN // self.columns)
-        self.epilogue_stages = max(min(parts, EPILOGUE_STAGES), min(parts, 2) + 1)
 
     @property
     def num_warps(self) -> int:
@@ -82,14 +80,17 @@ class Sm90Gemm:
 
     def allocate(self) -> None:
         """Shared memory as the kernels' SharedStorage has it: one after another, or a union and barriers behind it."""
+        self.epilogue = Sm90Epilogue(self.ctx, self.mma, self.schedule.epilogue, self.alpha, self.beta)
         if self.schedule.own_staging:
             self.ab = self._pipeline()
-            self.sD = self._staging(None)
+            self.epilogue.allocate_barriers()
+            self.epilogue.allocate_staging(None)
             self.sA, self.sB = self._operands()
         else:
             self.sA, self.sB = self._operands()
-            self.sD = self._staging(self.sA)
+            self.epilogue.allocate_staging(self.sA)
             self.ab = self._pipeline()
+            self.epilogue.allocate_barriers()
             rest = -self.ctx.shared.used_bytes % STORAGE_ALIGNMENT
             self.ctx.smem_array("barriers of C and padding", gs.u8, rest - -self.ctx.shared.used_bytes % 128)
 
@@ -97,13 +98,9 @@ class Sm90Gemm:
         (bM, bN, bK), stages = self.tile, self.num_stages
         extents = {"A": bM, "B": bN}
         made = [self.ctx.smem_operand(f"s{name}", self.input_type, (rows, bK, stages), major=major,
-                                      swizzle=_widest(bK if major == "K" else rows))
+                                      swizzle=widest_swizzle(bK if major == "K" else rows))
                 for (name, rows), major in zip(extents.items(), self.majors, strict=True)]
         return made[0], made[1]
-
-    def _staging(self, over: gs.SmemOperand | None) -> gs.SmemOperand:
-        shape = (self.mma.pass_rows, self.columns, self.epilogue_stages)
-        return self.ctx.smem_operand("sD", gs.f16, shape, swizzle=_widest(self.columns), over=over)
 
     def _pipeline(self) -> gs.Pipeline:
         (bM, bN, bK), element = self.tile, self.input_type.bytes
@@ -125,8 +122,12 @@ class Sm90Gemm:
             ctx.code(gs.setup_lines(ctx.recorder.registers, plan.all_warps, []))
             if role == "producer":
                 ctx.init_barriers()
-            ctx.sync_threads()
-            more = {"producer": plan.producer, "consumer": plan.consumer}.get(role, 0)
+            if self.cluster == (1, 1):
+                ctx.sync_threads()
+            else:
+                ctx.cluster_arrive()
+                ctx.cluster_wait()
+            more = plan.consumer if role == "consumer" else plan.producer if role.endswith("producer") else 0
             if more:
                 ctx.code(gs.setup_lines(ctx.recorder.registers, more, []))
             if plan.registers[0]:
@@ -150,7 +151,7 @@ class Sm90Gemm:
 
     @gs.device_function
     def load(self, producer: gs.Producer, gA: gs.BulkTile, gB: gs.BulkTile) -> None:
-        """The producer's part of a tile."""
+        """The producer's part of a tile. CTAs along m of the cluster share B, those along n share A."""
         ctx = self.ctx
         for k_tile in ctx.range(gA.count, name="main_loop"):
             empty = producer.acquire_and_advance()
@@ -158,9 +159,26 @@ class Sm90Gemm:
                 ctx.code(ctx.recorder.kept(("moves",), lambda: [
                     gs.Line("R2UR", ctx.recorder.registers.uniform(), (producer.phase,))
                     for _ in range(self.schedule.moves)]))
-            ctx.copy(gs.copy.SM90_TMA_LOAD, gA[..., k_tile], self.sA[..., empty.index], barrier=empty.barrier)
-            ctx.copy(gs.copy.SM90_TMA_LOAD, gB[..., k_tile], self.sB[..., empty.index], barrier=empty.barrier)
+            for tile, staged, axis in ((gA, self.sA, "n"), (gB, self.sB, "m")):
+                atom, multicast = self._atom(axis)
+                ctx.copy(atom, tile[..., k_tile], staged[..., empty.index], barrier=empty.barrier, multicast=multicast)
             empty.commit()
+
+    def _atom(self, axis: str) -> tuple[Any, str | None]:
+        """sm90_cluster_shape_to_tma_atom: of the operand that CTAs along an axis of the cluster share."""
+        if self.cluster["mn".index(axis)] == 1:
+            return gs.copy.SM90_TMA_LOAD, None
+        return gs.copy.SM90_TMA_LOAD_MULTICAST, axis
+
+    @gs.device_function
+    def load_source(self, C: gs.GmemTensor, coords: Coords) -> None:
+        """All tiles of C; where it takes the place of the main loop's stages, after those."""
+        pipeline = self.epilogue.pipeline
+        assert pipeline is not None
+        for _ in self.visits():
+            self.epilogue.load(pipeline.producer(), self.ctx.bulk_tile(C, self.tile[:2], coords))
+        with self.ctx.scope("epilogue"):
+            pipeline.producer().tail()
 
     @gs.device_function
     def multiply(self, consumer: gs.Consumer, accumulators: gs.Accumulators, k_tiles: int) -> None:
@@ -185,79 +203,31 @@ class Sm90Gemm:
         ctx.warpgroup_commit()
         return full
 
-    @gs.device_function
-    def store(self, accumulators: gs.Accumulators, gD: gs.BulkTile) -> None:
-        """D = alpha * accumulators + beta * C, part by part: registers, stmatrix, TMA."""
-        ctx, mma, columns = self.ctx, self.mma, self.columns
-        with ctx.scope("epilogue"):
-            constants = ctx.recorder.kept(("constants",), lambda: ctx.recorder.registers.vector(CONSTANTS))
-            ctx.code(ctx.recorder.kept(("epilogue setup",), lambda: [
-                *gs.setup_lines(ctx.recorder.registers, self.schedule.epilogue, []),
-                *_constant_lines(constants, self.alpha)]))
-            parts = [(n, m) for n in range(self.tile[1] // columns) for m in range(mma.blocks)]
-            for number, (n, m) in enumerate(parts):
-                part = self.sD[..., number % self.epilogue_stages]
-                packed = self._apply(accumulators, m, n * columns, constants)
-                ctx.store_matrix(mma, packed, part)
-                ctx.fence_async()
-                ctx.named_barrier(EPILOGUE_BARRIER, warps=mma.num_warps)
-                ctx.copy(gs.copy.SM90_TMA_STORE, part, gD.part((mma.pass_rows, columns), m, n))
-                ctx.bulk_commit()
-                ctx.bulk_wait(STORES_IN_FLIGHT)
-                ctx.code([gs.Line("BSYNC")])
-                ctx.named_barrier(EPILOGUE_BARRIER, warps=mma.num_warps)
 
-    @gs.device_function
-    def drain(self) -> None:
-        """The last stores have read shared memory."""
-        with self.ctx.scope("epilogue"):
-            self.ctx.bulk_wait(0)
-
-    def _apply(self, accumulators: gs.Accumulators, block: int, column: int, constants: gs.Group) -> gs.Group:
-        """LinearCombination as compiled for a C that may be there: a skipped load leaves zeros, to be scaled too."""
-        code = self.ctx.recorder.kept(("apply", block, column), lambda: _apply_lines(
-            self.ctx, accumulators, block, column, self.columns, constants))
-        self.ctx.code(code[0])
-        return code[1]
+def sm90_tiles(tiles: tuple[int, int], sms: int, cluster: tuple[int, int] = (1, 1)) -> np.ndarray:
+    """PersistentTileSchedulerSm90 without swizzle: a ``schedule`` of gs.Context.persist. Clusters take
+    clusters of tiles in turn, along m first where there are more tiles along n, else along n; tiles outside the problem
+    fill them up."""
+    size = cluster[0] * cluster[1]
+    clusters = -(-tiles[0] // cluster[0]), -(-tiles[1] // cluster[1])
+    number = np.arange(clusters[0] * clusters[1])
+    along_m = clusters[1] * cluster[1] > clusters[0] * cluster[0]
+    m, n = ((number % clusters[0], number // clusters[0]) if along_m else
+            (number // clusters[1], number % clusters[1]))
+    rank = np.arange(size)
+    places = np.stack([m[:, None] * cluster[0] + rank % cluster[0],
+                       n[:, None] * cluster[1] + rank // cluster[0]], axis=2)
+    resident = min(_most_ctas(sms, size) // size, len(number))
+    visits = -(-len(number) // resident)
+    schedule = np.full((visits * resident, size, 5), -1, np.int64)
+    schedule[: len(number)] = 0
+    schedule[: len(number), :, 1:3] = places
+    return schedule.reshape(visits, resident, size, 5).transpose(1, 2, 0, 3).reshape(resident * size, visits, 5)
 
 
-def _constant_lines(constants: gs.Group, alpha: float) -> list[gs.Line]:
-    """alpha and beta, and the registers that a load of C would fill."""
-    bits = int(np.float32(alpha).view(np.uint32))
-    first = constants[0]
-    return [gs.Line("MOV", (first, 1), immediate=bits - (bits >> 31 << 32)), gs.Line("MOV", (first + 1, 1)),
-            *(gs.Line("CS2R", (first + 2 + 2 * n, 2)) for n in range(4))]
-
-
-def _apply_lines(ctx: gs.Context, accumulators: gs.Accumulators, block: int, column: int, columns: int,
-                 constants: gs.Group) -> tuple[list[gs.Line], gs.Group]:
-    start, count = gs.subtile_registers(accumulators, block, column, columns)
-    registers, alpha, beta = ctx.recorder.registers, (constants[0], 1), (constants[0] + 1, 1)
-    lines = [gs.Line("BRA", (0, 0), (registers.predicate(),))]  # past the wait for C
-    values = []
-    for n in range(count):
-        value, widened = (start + n, 1), registers.vector()
-        source = (constants[0] + 2 + n // 2 % 8, 1)
-        lines += [gs.Line(f"HADD2.F32.H{n % 2}_H{n % 2}", widened, (source,)), gs.Line("FMUL", value, (value, alpha)),
-                  gs.Line("FFMA", value, (widened, beta, value))]
-        values.append(value)
-    more, packed = gs.pack_lines(registers, values)
-    return [*lines, *more], packed
-
-
-def _widest(elements: int) -> str:
-    """CUTLASS's ss_smem_selector: the widest swizzle whose blocks make up the contiguous mode of 16-bit elements."""
-    return next((name for name, width in (("128B", 64), ("64B", 32), ("32B", 16)) if elements % width == 0), "none")
-
-
-def sm90_tiles(tiles: tuple[int, int], ctas: int) -> np.ndarray:
-    """PersistentTileSchedulerSm90 for clusters of one CTA and no swizzle: a ``schedule`` of gs.Context.persist. Along m
-    first where there are more tiles along n, else along n."""
-    number = np.arange(tiles[0] * tiles[1])
-    along_m = tiles[1] > tiles[0]
-    m, n = (number % tiles[0], number // tiles[0]) if along_m else (number // tiles[1], number % tiles[1])
-    ctas = min(ctas, len(number))
-    visits = -(-len(number) // ctas)
-    schedule = np.full((visits * ctas, 5), -1, np.int64)
-    schedule[: len(number)] = np.stack([0 * number, m, n, 0 * number, 0 * number], axis=1)
-    return schedule.reshape(visits, ctas, 5).swapaxes(0, 1)
+def _most_ctas(sms: int, size: int) -> int:
+    """PersistentTileSchedulerSm90Params::get_max_cta_occupancy: whole clusters in GPCs of 18 SMs and in the rest."""
+    if size == 1:
+        return sms
+    gpcs, left = divmod(sms, MOST_SMS_PER_GPC)
+    return max(size, sum(count * (room - room % size) for count, room in ((gpcs, MOST_SMS_PER_GPC), (1, left))))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 import gpusim as gs
+from common.fragment_loads import FragmentLoads
 from common.metadata import GROUP_ROWS, WORD_K
 from common.operand import TensorOpOperand
 from common.staging import StagedOperand, TileCopy
@@ -23,6 +24,7 @@ from gpusim import (
     BlockCoordinate,
     Code,
     Context,
+    CopyAtom,
     GlobalIterator,
     GmemTensor,
     Group,
@@ -75,8 +77,7 @@ class Metadata:
     buffers: tuple[Group, Group] = field(init=False)  # a register for every 32 rows of a warp
     k_major = False
     _place: Group = field(init=False)
-    _loads: dict[tuple[int, int], Code] = field(default_factory=dict)
-    _reads: dict[int, SharedAccess] = field(default_factory=dict)
+    _loads: FragmentLoads[int] = field(init=False)
 
     def __post_init__(self) -> None:
         registers, (rows, k) = self.ctx.recorder.registers, self.tile
@@ -87,6 +88,7 @@ class Metadata:
         self.copies = self._copies()
         self.read_stage, self._place = registers.uniform(), registers.vector()
         self.buffers = registers.vector(self.matrices), registers.vector(self.matrices)
+        self._loads = FragmentLoads(self.ctx, self.stage_bytes, self._fragment_access, self._load_code)
 
     @property
     def matrices(self) -> int:
@@ -114,18 +116,24 @@ class Metadata:
 
     def load(self, step: int, stage: int, buffer: int) -> None:
         """The metadata of a warp's k step: lane l names 16 bytes, four rows of words, in the order of memory."""
-        atom = getattr(gs.copy, f"SM75_U32x{self.matrices}_LDSM_N")
-        if step not in self._reads:
-            units = self.mma.warp_tile[0] // VECTOR_WORDS
-            row = self.mma.warp_rows("A")[:, None] + np.arange(LANES) % units * VECTOR_WORDS
-            addresses = (row + step * self.tile[0]) * WORD_BYTES
-            self._reads[step] = SharedAccess(self.ctx, self.array, addresses.reshape(1, -1), atom.operation,
-                                             VECTOR_WORDS * WORD_BYTES)
-        if (step, buffer) not in self._loads:
-            line = Line(atom.mnemonic, self.buffers[buffer], (self._place, self.read_stage), 0,
-                        read_key(self.array.number))
-            self._loads[step, buffer] = Code((line,))
-        self.ctx.code(self._loads[step, buffer], self._reads[step].instance(stage * self.stage_bytes))
+        self._loads.load(step, stage, buffer)
+
+    @property
+    def _atom(self) -> CopyAtom:
+        atom: CopyAtom = getattr(gs.copy, f"SM75_U32x{self.matrices}_LDSM_N")
+        return atom
+
+    def _fragment_access(self, step: int) -> SharedAccess:
+        units = self.mma.warp_tile[0] // VECTOR_WORDS
+        row = self.mma.warp_rows("A")[:, None] + np.arange(LANES) % units * VECTOR_WORDS
+        addresses = (row + step * self.tile[0]) * WORD_BYTES
+        return SharedAccess(self.ctx, self.array, addresses.reshape(1, -1), self._atom.operation,
+                            VECTOR_WORDS * WORD_BYTES)
+
+    def _load_code(self, step: int, buffer: int) -> Code:
+        """Of any step: which one stands in the addresses."""
+        return Code((Line(self._atom.mnemonic, self.buffers[buffer], (self._place, self.read_stage), 0,
+                          read_key(self.array.number)),))
 
 
 @dataclass(eq=False)

@@ -13,7 +13,7 @@ import numpy as np
 
 import gpusim as gs
 from common.output_op import LinearCombination
-from common.tensor_op import cut_tile
+from common.tiles import tile_count
 from gpusim import Context, KRange
 
 __all__ = ["block_index", "op_of_slice", "parallel_slice", "require_f32_sums", "require_slices",
@@ -38,7 +38,7 @@ def require_f32_sums(accumulator_type: str) -> None:
 
 def serial_slice(K: int, tile_k: int, slices: int, number: int) -> KRange:
     """The range of k of one slice; empty where the slices before have it all."""
-    size = cut_tile(cut_tile(K, tile_k), slices) * tile_k
+    size = tile_count(tile_count(K, tile_k), slices) * tile_k
     return KRange(number * size, min(K, (number + 1) * size), tile_k)
 
 

@@ -6,14 +6,9 @@ from __future__ import annotations
 import gpusim as gs
 from gpusim import TiledMma, dtype_named
 
-__all__ = ["cut_tile", "interleaved_pieces", "tensor_op_mma"]
+__all__ = ["interleaved_pieces", "tensor_op_mma"]
 
 POPC = {"and_popc": "_ANDPOPC", "xor_popc": "_XORPOPC"}
-
-
-def cut_tile(extent: int, tile: int) -> int:
-    """CTAs along an extent, the last one possibly partial."""
-    return -(-extent // tile)
 
 
 def tensor_op_mma(tile: tuple[int, int, int], warp: tuple[int, int, int], instruction: tuple[int, int, int],

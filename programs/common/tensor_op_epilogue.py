@@ -3,7 +3,7 @@ Leaves out the steps themselves (common.epilogue)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -34,11 +34,13 @@ def require_output(accumulators: gs.DType, output: gs.DType) -> None:
 def tensor_op_epilogue(ctx: Context, destination: GmemTensor, coords: tuple[BlockCoordinate, BlockCoordinate],
                        mma: TiledMma, accumulators: Fragment, over: SmemArray,
                        op: LinearCombination = PLAIN, source: GmemTensor | None = None,
-                       padding: int = -1, vector_bits: int = VECTOR_BITS) -> Epilogue:
+                       padding: int = -1, vector_bits: int = VECTOR_BITS,
+                       channels: Mapping[str, GmemTensor] | None = None) -> Epilogue:
     """The epilogue of a tensor-core main loop: steps of 8 rows of every warp.
 
     ``source``: tensor C, where ``op`` reads one (also the output itself). ``padding``: elements of a row in shared
     memory, -1: as CUTLASS has it. ``vector_bits``: of a thread's vector; beyond 128 it is stored in parts.
+    ``channels``: vectors of factors, where ``op`` has them.
     """
     require_output(accumulators.dtype, destination.dtype)
     thread_map = widest_thread_map(mma, destination, vector_bits=vector_bits)
@@ -51,7 +53,7 @@ def tensor_op_epilogue(ctx: Context, destination: GmemTensor, coords: tuple[Bloc
         accumulators.dtype, lambda step: push_rows(mma, accumulators, step),
         _column_order(accumulators.dtype, destination.dtype, mma.tile[1], elements), mma.partitions,
         int((*types, elements) in TWO_FRAGMENTS and mma.partitions == 1))
-    return Epilogue(ctx, destination, mma.tile, coords, tile, over, op, source)
+    return Epilogue(ctx, destination, mma.tile, coords, tile, over, op, source, channels or {})
 
 
 def _column_order(accumulators: gs.DType, output: gs.DType, columns: int, elements: int

@@ -7,9 +7,13 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from common.operand import TensorOpOperand
+from common.order import column_by_column
 from gpusim import BlockCoordinate, Context, Fragment, GmemTensor, KRange, TiledMma
 
 __all__ = ["TensorOpLoop"]
+
+ROWS_FIRST_SINCE = 80
+"""MmaTensorOp::operator(): row by row, so that A is used again, on Ampere and later; before, column by column."""
 
 
 @dataclass(eq=False)
@@ -40,8 +44,12 @@ class TensorOpLoop:
         make = self.operand_type
         self.a = make(ctx, "A", self.A, m, self.mma, (tile_m, self.tile_k), self.stages, self.k, self.alignment)
         self.b = make(ctx, "B", self.B, n, self.mma, (tile_n, self.tile_k), self.stages, self.k, self.alignment)
+        self._allocate()
+
+    def _allocate(self) -> None:
+        """Registers of fragments and accumulators."""
         self.fragments = self.a.fragment(), self.b.fragment()
-        self.accumulators = ctx.fragment(self.mma, "C")
+        self.accumulators = self.ctx.fragment(self.mma, "C")
 
     @property
     def operands(self) -> tuple[TensorOpOperand, TensorOpOperand]:
@@ -56,8 +64,13 @@ class TensorOpLoop:
             operand.load(step, stage, fragment[buffer])
 
     def multiply(self, buffer: int) -> None:
-        a, b = self.fragments
-        self.ctx.gemm(self.mma, self.accumulators, a[buffer], b[buffer])
+        a, b = (fragment[buffer] for fragment in self.fragments)
+        if self.ctx.spec.compute_capability >= ROWS_FIRST_SINCE:
+            self.ctx.gemm(self.mma, self.accumulators, a, b)
+        else:
+            self.ctx.require(self.mma.atom)
+            self.ctx.mma(self.mma.atom.mnemonic, column_by_column(self.accumulators.groups, a.groups, b.groups),
+                         (self.accumulators.registers, a.registers, b.registers))
 
     def clear(self) -> None:
         self.ctx.clear(self.accumulators)

@@ -13,9 +13,10 @@ from common.output_op import PLAIN, LinearCombination
 from common.pipelined import STAGES, pipelined
 from common.simt import SimtShape, simt_epilogue
 from common.simt_loop import SimtLoop
-from common.tensor_op import cut_tile, tensor_op_mma
+from common.tensor_op import tensor_op_mma
 from common.tensor_op_epilogue import tensor_op_epilogue
 from common.tensor_op_loop import TensorOpLoop
+from common.tiles import output_tiles
 from gpusim import LANES, BlockCoordinate, Context, GmemTensor, KRange, TiledMma
 
 __all__ = ["Coords", "Threadblock"]
@@ -62,7 +63,7 @@ class Threadblock:
 
     def tiles(self, A: GmemTensor, B: GmemTensor) -> tuple[int, int]:
         """Of the output, along m and n."""
-        return cut_tile(A.shape[0], self.tile[0]), cut_tile(B.shape[0], self.tile[1])
+        return output_tiles(A, B, self.tile)
 
     def k_range(self, K: int, begin: int, end: int) -> KRange:
         """Tiles ``begin`` to ``end`` of k."""

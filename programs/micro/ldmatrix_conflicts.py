@@ -2,6 +2,9 @@
 
 Measured (mio.csv, stream ldsm4, one warp on each sub-partition, cycles per ldmatrix): no conflict 17.3, eight-way
 127.9. Without a swizzle the eight rows of a matrix stand in the same banks; with 128B each has banks of its own.
+
+Parameters. swizzle: layout of the tile in shared memory, in bytes: none, 32B, 64B, 128B, S<b,m,s>, pad:16B. repeats:
+rounds of the loop.
 """
 
 import gpusim as gs

@@ -106,6 +106,7 @@ KINDS = {
     "SYNCS.PHASECHK.TRANS64.TRYWAIT": Kind.mbarrier,
     "UTMALDG.2D": Kind.bulk_copy,
     "UBLKCP.S.G": Kind.bulk_copy,
+    "UCGABAR_WAIT": Kind.cluster_barrier,
     "IMAD.MOV.U32": Kind.alu,
     "F2FP.F16.F32.PACK_AB": Kind.alu,
     "IDP.4A.S8.S8": Kind.alu,

@@ -11,6 +11,12 @@ import pytest
 from gpusim.cli.main import main
 
 
+@pytest.fixture(autouse=True)
+def no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Output goes to a pipe of no width, wherever pytest runs: workers of pytest-xdist are told that of a terminal."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
 @pytest.fixture
 def gpusim(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -23,9 +23,12 @@ def test_every_command_is_listed(gpusim):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["run", "hgem"], "error: run: no such configuration or program, got 'hgem'; did you mean 'hgemm'?"),
+        (["run", "hgem"], "error: CONFIG|PROGRAM: no such configuration or program, got 'hgem'; did you mean 'hgemm'?"),
+        (["check", "qqqq"], "got 'qqqq'; gpusim run --list names all "),
         (["run", "hgemm", "--set", "swizle=none"], "unknown key 'swizle'; did you mean 'swizzle'?"),
         (["run", "hgemm", "--set", "gpu=h20"], "no such GPU, got 'h20'; did you mean 'h200'?"),
+        (["run", "hgemm", "--set", "swizzle"], "--set: a setting is KEY=VALUE with dots in KEY, got 'swizzle'"),
+        (["validate", "nofile.csv"], "nofile.csv: the file cannot be read as CSV, got 'No such file or directory'"),
         (["run"], "name a configuration or a program"),
         (["run", "hgemm", "--sett", "a=b"], "No such option: --sett"),
         (["frobnicate"], "No such command 'frobnicate'"),
@@ -114,7 +117,7 @@ def test_compare_ends_with_one_sentence(gpusim, instant_engine, tmp_path):
     figure = tmp_path / "swizzles"
     status, out, _ = gpusim("compare", "hgemm", "--over", "swizzle=none,64B", *SMALL, "--figure", str(figure))
     last = out.strip().splitlines()[-1]
-    assert status == 0 and last.startswith("64B is ") and last.endswith("x faster than none")
+    assert status == 0 and last.startswith("swizzle=64B is ") and last.endswith("x faster than swizzle=none")
     assert figure.with_suffix(".svg").exists() and figure.with_suffix(".png").exists()
 
 
@@ -140,3 +143,30 @@ def test_check_passes_a_right_kernel_and_fails_a_wrong_one(gpusim, tmp_path):
     broken.write_text(source.replace("ctx.cp_async_wait_group(num_stages - 2)", "pass"))
     status, out, err = gpusim("check", str(broken), *sizes)
     assert status == 1 and "FAIL" in out and "error: broken failed: " in err
+
+
+MISTAKES = {
+    "ctx.sync_thread()":
+        r"AttributeError: 'Context' object has no attribute 'sync_thread'; did you mean 'sync_threads'\?",
+    "1 / 0": r"ZeroDivisionError: division by zero",
+    "import numpy; numpy.zeros(-1)": r"ValueError: negative dimensions are not allowed",
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_in_a_kernel_is_one_sentence_with_its_line(gpusim, tmp_path: Path, mistake: str):
+    from gpusim.dsl import program_names
+
+    source = program_names()["hgemm_multistage"].read_text()
+    broken = tmp_path / "mine.py"
+    broken.write_text(source.replace("ctx.sync_threads()", mistake))
+    line = source[: source.index("ctx.sync_threads()")].count("\n") + 1
+    status, out, err = gpusim("run", str(broken), *SMALL)
+    assert status == 2 and out == ""
+    assert re.fullmatch(f"error: {broken}:{line}: {MISTAKES[mistake]}\n", err)
+
+
+def test_a_module_that_is_not_there_is_named_with_the_line_that_wants_it(gpusim, tmp_path: Path):
+    (tmp_path / "mine.py").write_text("import gpusim as gs\nimport nothere\n")
+    status, _, err = gpusim("run", str(tmp_path / "mine.py"))
+    assert status == 2 and err == f"error: {tmp_path}/mine.py:2: ModuleNotFoundError: No module named 'nothere'\n"

@@ -89,7 +89,7 @@ def test_compare_shows_refused_variants_and_draws(gpusim: Command, instant_engin
                                                   tmp_path: Path):
     arguments = ["compare", "hgemm", *SMALL, "--over", "swizzle=none,64B,S<1,3,3>", "--set", f"output={tmp_path}"]
     status, out, err = gpusim(*arguments)
-    assert status == 0 and out.strip().splitlines()[-1].endswith("x faster than none")
+    assert status == 0 and out.strip().splitlines()[-1].endswith("x faster than swizzle=none")
     (refused,) = [line for line in out.splitlines() if line.startswith("S<1,3,3>")]
     assert "needs a swizzle with base >= 4" in refused
     assert f"wrote {tmp_path}/compare-hgemm-swizzle.svg" in err and (tmp_path / "compare-hgemm-swizzle.png").exists()

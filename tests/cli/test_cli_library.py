@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 Command = Callable[..., tuple[int, str, str]]
 PROGRAMS = Path(__file__).parents[2] / "programs"
 
@@ -29,7 +31,7 @@ def test_config_show_says_what_a_key_means(gpusim: Command) -> None:
     status, out, _ = gpusim("config", "show", "column_read", "--set", "bits=128", "--set", "swizzle=S<3,4,5>")
     lines = out.splitlines()
     assert status == 0 and lines[0].startswith("# Column read")
-    assert lines[lines.index("  bits: 128") - 1] == "  # of a read"
+    assert lines[lines.index("  bits: 128") - 1] == "  # width of a read, 32, 64 or 128"
     assert lines[lines.index("l2: cold") - 1] == "# State of the L2 when the kernel starts."
 
 
@@ -41,3 +43,11 @@ def test_config_show_as_json_has_no_comments(gpusim: Command) -> None:
 def test_a_misspelt_program_is_refused_with_the_likely_name(gpusim: Command) -> None:
     status, _, err = gpusim("run", "hgemm_cut")
     assert status == 2 and "hgemm_cute" in err
+
+
+@pytest.mark.parametrize("command", [("check",), ("run",), ("config", "show")])
+def test_a_name_that_looks_like_none_is_answered_with_the_nearest_and_not_with_all(gpusim: Command,
+                                                                                   command: tuple[str, ...]) -> None:
+    status, _, err = gpusim(*command, "conv")
+    assert status == 2
+    assert "got 'conv'; nearest: 'conv2d_fprop'; gpusim run --list names all" in err and len(err) < 140

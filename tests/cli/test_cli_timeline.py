@@ -61,6 +61,16 @@ def test_the_terminal_shows_both_runs_without_colours_in_a_pipe(timeline, monkey
     assert len(processes) == 2 and all(name.endswith(": SM 0") for name in processes)
 
 
+def test_iterations_of_a_producer_and_a_consumer_are_told_apart(gpusim, tmp_path):
+    """The producer begins iteration 8 while the consumer is in an earlier one, and ends iteration 9 before it."""
+    pair, single = "iterations 8 (producer) to 9 (consumer)", "iteration 8 from producer to consumer"
+    for which, words in (("8:9", pair), ("8", single)):
+        status, out, err = gpusim("timeline", "hgemm_warp_specialized", "--set=M=256", "--set=N=256", "--set=K=1024",
+                                  "--iteration", which, "--out", str(tmp_path / "t"))
+        assert status == 0, err
+        assert f"on SM 0, {words}, cycles " in out
+
+
 @pytest.mark.parametrize("no_color", [False, True])
 def test_a_terminal_has_colours_unless_it_is_told_not_to(tiny_program, tiny_result, monkeypatch, capsys, no_color):
     monkeypatch.setenv("FORCE_COLOR", "1")

@@ -15,8 +15,8 @@ from gpusim.dsl import Context, GmemTensor, Kernel, TiledCopy, TiledMma
 SPEC = gs.load_gpu("h200")
 SENTENCES = {
     "stages": ({"stages": 3}, "has no parameter 'stages'; did you mean 'num_stages'?"),
-    "kind": ({"num_stages": "3"}, "parameter 'num_stages' is a int such as 3, got '3'"),
-    "length": ({"tile": (128, 128)}, r"parameter 'tile' is a tuple such as \(128, 128, 32\), got \(128, 128\)"),
+    "kind": ({"num_stages": "3"}, "parameter 'num_stages' is of type int, such as 3, got '3'"),
+    "length": ({"tile": (128, 128)}, r"parameter 'tile' is of type tuple, such as \(128, 128, 32\), got \(128, 128\)"),
     "one stage": ({"num_stages": 1}, "needs one stage to fill and one to read, got num_stages=1; num_stages=2 or more"),
     "element swizzle": ({"swizzle": "S<2,3,3>"},
                         "sA: cp.async of 16 bytes needs a swizzle with base >= 4, got S<2,3,3>; S<2,4,3> on byte"),
@@ -29,7 +29,7 @@ SENTENCES = {
     "shared memory": ({"num_stages": 15},
                       r"limited to 232448 bytes, got 245760 \(sA 122880 \+ sB 122880\); fewer stages"),
     "k steps": ({"tile": (128, 128, 16)}, "at least two whole k steps in a tile, got tile k 16; a multiple of 16, 32"),
-    "k": ({"tile": (128, 128, 48)}, "a tiled copy"),
+    "k": ({"tile": (128, 128, 48)}, "the vectors of a row must divide the threads, got 48 columns, 128 threads"),
     "raster": ({"raster": "k"}, "the raster names the axis along which CTAs start first, got 'k'; 'm' or 'n'"),
 }
 

@@ -80,7 +80,7 @@ class Asynchronous:
                        for index, count in enumerate(counts)}
         self.groups: dict[tuple[int, int], Warpgroup] = defaultdict(Warpgroup)
         self.last_group: Warpgroup | None = None
-        self.tma = Server()
+        self.tma, self.bulk_write = Server(), Server()
         self.tensor_free = 0
         self.arrived: dict[tuple[int, int], int] = defaultdict(int)
         self.env.process(self._tensor_pipe())
@@ -196,7 +196,7 @@ class Asynchronous:
         record[0] = part
         if self.sm.serve(record, lines, done) and phase is not None:
             yield self.env.timeout(done["time"][0] - self.env.now)
-            _, passed = self.sm.data_stage.serve(int(done["time"][0]), int(part["data_cycles"]))
+            _, passed = self.bulk_write.serve(int(done["time"][0]), int(part["data_cycles"]))
             phase.bytes -= int(part["bytes"])
             self._count(phase, 0, passed + self.machine.tma_arrive)
 
@@ -245,7 +245,7 @@ class Asynchronous:
         newest = group.closed[warp.number] - 1 - allowed
         if newest < 0:
             return
-        warp.fence_state = "gmma"
+        warp.fence_state = "barrier"
         if newest < len(group.group_ends):
             warp.membar_end = group.group_ends[newest]
         else:

@@ -66,6 +66,7 @@ class Memory:
     shift_bytes: int = 0  # on the shared side
     warps: int = 64  # only so many first warps of the role take part
     outside_bytes: int = 0  # of a bulk copy: beyond the tensor
+    ctas: int = 0  # of the cluster that a bulk load goes to or an arrival is for, a bit each
 
     @property
     def bytes_per_lane(self) -> int:
@@ -149,8 +150,9 @@ def program(
     cta_bytes: int = 0,
     shared_bytes: int = 0,
     mbarriers: Sequence[int] = (),
+    cluster: int = 1,
 ) -> Program:
-    """A launch of ``ctas`` CTAs of roles (number of warps, rows); bare rows are one warp.
+    """A launch of ``ctas`` CTAs of roles (number of warps, rows), in clusters of ``cluster``; bare rows are one warp.
 
     ``mbarriers``: arrivals of each. ``other_classes`` are further CTA classes of one role with as many warps;
     ``cta_bytes`` separates the tiles of CTAs. EXIT is added where it is missing.
@@ -163,7 +165,7 @@ def program(
     bases = np.array([[base + cta * cta_bytes for base in TENSORS.values()] for cta in range(ctas)], np.int64)
     return Program(
         name="tiny", statics=tuple(statics.values()), classes=built,
-        launch=Launch((ctas, 1, 1), 32 * num_warps, 32, shared_bytes),
+        launch=Launch((ctas, 1, 1), 32 * num_warps, 32, shared_bytes, (cluster, 1, 1)),
         cta_class=np.array([0] * ctas if cta_class is None else list(cta_class), np.int32), cta_bases=bases,
         cta_index=np.stack([np.arange(ctas), np.zeros(ctas), np.zeros(ctas)], axis=1).astype(np.int32),
         tensors=tuple(TensorInfo(name, "f32", (TENSOR_BYTES // 4,), (1,), base, TENSOR_BYTES, name == "D")
@@ -234,7 +236,8 @@ def _bulk(memory: Memory, first_warp: int, num_warps: int) -> Access:
     inside = np.where(here, memory.lines * LINE_BYTES, 0)
     rows = BulkRows(starts[:, None], inside[:, None], inside + np.where(here, memory.outside_bytes, 0))
     return Access(memory.operation, memory.operation.lower(), 16, None, None, int(memory.operation == "TMASTG"), lanes,
-                  np.zeros(num_warps, np.uint32), None if memory.operation == "MBAR" else rows)
+                  np.zeros(num_warps, np.uint32), None if memory.operation == "MBAR" else rows,
+                  cta_mask=np.where(here, memory.ctas, 0))
 
 
 def _shared_lanes(width: int, ways: int) -> np.ndarray:

@@ -18,7 +18,8 @@ from gpusim.arch import GpuSpec, occupancy
 from gpusim.arch.instructions import InstructionEntry, Kind, Pipe
 from gpusim.engine.image import ADDRESS_REGISTERS, FENCE, FLAG, image_of
 from gpusim.engine.machine import machine_of, machine_record
-from gpusim.engine.memory import new_memory, serve, warm_lines
+from gpusim.engine.memory import serve, warm_lines
+from gpusim.engine.memory_state import new_memory
 from gpusim.engine.operands import PLAIN
 from gpusim.engine.result import WARP_STATES
 from gpusim.engine.state import COMPLETION, FENCE_TOKEN, REQUEST_RECORD
@@ -122,7 +123,7 @@ class Sm:
             ready = []
             for warp in part.warps:
                 if warp.live:
-                    state = warp.held_back_by(now, self._entry(warp).kind) or self._throttle(part, warp, now)
+                    state = self._held_back(part, warp, now)
                     if state is None:
                         ready.append(warp)
                     else:
@@ -134,6 +135,11 @@ class Sm:
                 part.last = chosen
                 chosen.granted.succeed()
             yield self.env.timeout(1)
+
+    def _held_back(self, part: Part, warp: WarpModel, now: int) -> str | None:
+        name = self.program.statics[warp.row["pc"]].mnemonic
+        state = warp.held_back_by(now, self._entry(warp).kind, reads_clock=name.startswith("CS2R"))
+        return state or self._throttle(part, warp, now)
 
     def _charge(self, warp: WarpModel, state: str, cycles: int = 1) -> None:
         self.seen.states[warp.row["pc"], WARP_STATES.index(state)] += cycles
@@ -148,6 +154,8 @@ class Sm:
             full = len(part.queue) >= part.queue_depth or now < part.queue_open
             return ("lg_throttle" if entry.kind in OTHER_GLOBAL else "mio_throttle") if full else None
         resource, state = self._needs(part, warp)
+        if resource is part.pipes[Pipe.tensor] and now < part.tensor_free:
+            return state
         return state if resource is not None and resource.count == resource.capacity else None
 
     def _needs(self, part: Part, warp: WarpModel) -> tuple[simpy.Resource | None, str]:
@@ -165,7 +173,9 @@ class Sm:
         if self.policy == "youngest":
             return by_age[-1]
         order = in_turn if self.policy in ("lrr", "grr") else by_age
-        if self.policy in ("gto", "grr") and last in ready:
+        stores = last in ready and self._entry(last).kind == Kind.shared_store
+        pauses = int(self.env.now) > part.dispatch_free and stores
+        if (self.policy == "gto" or (self.policy == "grr" and not pauses)) and last in ready:
             others = [warp for warp in order if warp is not last]
             return others[0] if last.yielded and others else last
         return order[0]
@@ -189,7 +199,7 @@ class Sm:
             now, entry = int(self.env.now), self._entry(warp)
             issues.append((now, int(row["pc"])))
             dispatched = self._dispatch(warp, self._pipe(entry), now)
-            warp.stall_end, warp.yielded = dispatched + max(int(row["stall"]), 1), bool(row["yield_"])
+            warp.stall_end, warp.yielded = dispatched + max(int(self._image_row(warp)["stall"]), 1), bool(row["yield_"])
             if entry.kind in QUEUED:
                 self._send(warp, entry, dispatched)
             elif row["active"]:
@@ -218,6 +228,8 @@ class Sm:
     def _dispatch(self, warp: WarpModel, pipe: Pipe, now: int) -> int:
         part = self.parts[warp.slot % PARTS]
         reads_registers = warp.row["active"] and pipe not in (Pipe.none, Pipe.uniform, Pipe.lsu)
+        if self._image_row(warp)["wide"]:
+            now = part.wide_start(self.gpu, now)
         dispatched = part.dispatch(now) if reads_registers else now
         part.dispatch_free = dispatched + 1
         return dispatched
@@ -235,7 +247,9 @@ class Sm:
             if resource is not None:
                 self.hold(resource, now + entry.issue_interval_cycles)
                 if entry.pipe == Pipe.tensor:
-                    part.tensor_free = now + entry.issue_interval_cycles
+                    part.tensor_start, part.tensor_free = now, now + entry.issue_interval_cycles
+                elif self._image_row(warp)["wide"]:
+                    part.tensor_free = max(part.tensor_free, now + self.gpu.issue.tensor_after_wide_cycles)
             if entry.variable_latency:
                 warp.release(int(row["write_barrier"]), now + entry.latency_cycles)
                 warp.release(int(row["read_barrier"]), now + entry.latency_cycles)
@@ -323,13 +337,14 @@ class Sm:
         registers = self._registers(warp, row, kind)
         self.addresses.serve(now, ADDRESS_REGISTERS[kind] * 128 // self.gpu.mio.address_bytes_per_cycle)
         _, end = part.operands.serve(now, int(np.ceil(registers * per_register)))
-        part.reads.append((now + delay, end + delay))
+        part.reads.append((now + delay, now + delay + registers * self.gpu.mio.register_read_cycles))
         if queued.work == "signal":
             self._signal(queued, now)
         elif queued.work == "shared":
-            self._shared(warp, row, now, now + int(np.ceil((registers - 1) * per_register)))
+            self._shared(warp, row, kind, now, now + int(np.ceil((registers - 1) * per_register)))
         else:
-            self._global(queued, now, end)
+            leaves = self._global(queued, now, end)
+            delay = max(delay, leaves - end) if kind == Kind.async_copy else delay
         warp.settle(int(row["read_barrier"]), end + delay)
 
     def _signal(self, queued: Queued, start: int) -> None:
@@ -338,17 +353,18 @@ class Sm:
         self.lsu_entries.append(passed)
         self.units.signal(queued, passed)
 
-    def _shared(self, warp: WarpModel, row: np.void, start: int, sent: int) -> None:
+    def _shared(self, warp: WarpModel, row: np.void, kind: Kind, start: int, sent: int) -> None:
         arrival = max(sent, self._pass_buffer(start, self.lsu_entries[0]))
         waves = warp.of_row(row, "wavefronts") if row["access"] >= 0 else 1
+        stores = row["access"] >= 0 and kind not in (Kind.shared_load, Kind.ldmatrix)
         _, passed = self.data_stage.serve(arrival, waves)
-        self.lsu_entries.append(passed)
         alone = max(arrival, warp.data_free) + waves * self.gpu.shared.latency_cycles_per_wavefront
         warp.data_free = max(passed, alone)
+        self.lsu_entries.append(warp.data_free if stores else passed)
         warp.settle(int(row["write_barrier"]), warp.data_free + self.gpu.shared.latency_base_cycles)
 
-    def _global(self, queued: Queued, start: int, sent: int) -> None:
-        """Lines pass the tag stage one by one; then the memory system decides."""
+    def _global(self, queued: Queued, start: int, sent: int) -> int:
+        """Lines pass the tag stage one by one; then the memory system decides. Returns when the first line passes."""
         warp, kind, row = queued.warp, queued.kind, queued.row
         lines, entered = warp.of_row(row, "request_count"), self._pass_buffer(start, self.tag_entries[0])
         leaves, done = self.tag_stage.serve(max(sent, entered), self._tag_cycles(warp, row))
@@ -365,6 +381,7 @@ class Sm:
             self._ask(queued, leaves, arrived, self._data_cycles(warp, row))
         elif kind != Kind.async_copy and not self._writes(row, kind):
             warp.settle(int(row["write_barrier"]), start + 1)
+        return leaves
 
     def _data_cycles(self, warp: WarpModel, row: np.void) -> int:
         width = int(warp.role.accesses.bytes_per_lane[row["access"]])
@@ -455,7 +472,8 @@ class Sm:
         self.env.process(self._travel(warp, request, lambda passed: setattr(warp, "membar_end", passed), 0, None))
 
     def serve(self, request: np.ndarray, lines: np.ndarray, done: np.ndarray) -> int:
-        return int(serve(self.memory, self.machine, request, np.zeros(1, np.int64), lines, self.image.flags, done))
+        return int(serve(self.memory, self.machine, request, np.zeros(1, np.int64), lines, self.image.flags,
+                         np.zeros((0, 1, 2), np.int64), done))
 
     def request(self, warp: WarpModel, time: int) -> np.ndarray:
         """What an access of the current row asks of the memory from ``time`` on."""

@@ -34,7 +34,7 @@ def _row(mnemonic: str, **fields: st.SearchStrategy) -> st.SearchStrategy[list[R
 SHORT = st.sampled_from((*SHORT_BOARDS, NONE))
 READ = st.sampled_from((*READ_BOARDS, NONE))
 STEPS = st.one_of(
-    *(_row(name) for name in ("FFMA", "IMAD", "HMMA.16816.F32", "BAR.SYNC")),
+    *(_row(name) for name in ("FFMA", "IMAD", "IMAD.WIDE", "HMMA.16816.F32", "BAR.SYNC")),
     *(_row(name, write=SHORT) for name in ("MUFU", "S2R")),
     _row("LDS", access=st.just("lds"), write=SHORT, read=READ, off=st.booleans()),
     _row("LDSM", access=st.just("ldsm"), write=SHORT, read=READ),

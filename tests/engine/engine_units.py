@@ -98,8 +98,14 @@ class Part:
         self.reads: list[tuple[int, int]] = []
         """[start, end) in which the load/store unit reads registers, and the dispatcher cannot."""
         self.dispatch_free = 0
-        self.tensor_free = 0
+        self.tensor_free, self.tensor_start = 0, -1000
         self.last: WarpModel | None = None
+
+    def wide_start(self, gpu: GpuSpec, now: int) -> int:
+        """When an IMAD.WIDE can read its registers for the first time, after the last tensor instruction."""
+        between = now <= self.tensor_start + gpu.issue.tensor_last_read_cycles
+        gap = gpu.issue.wide_between_tensor_cycles if between else gpu.issue.wide_after_tensor_cycles
+        return max(now, self.tensor_start + gap)
 
     def dispatch(self, now: int) -> int:
         """Cycle in which an instruction issued now gets at its registers."""

@@ -81,13 +81,14 @@ class WarpModel:
     def of_row(self, row: np.void, name: str) -> int:
         return int(getattr(self.role.accesses, name)[row["access"], self.number - self.role.first_warp])
 
-    def held_back_by(self, now: int, kind: Kind) -> str | None:
+    def held_back_by(self, now: int, kind: Kind, *, reads_clock: bool) -> str | None:
         """The first thing that keeps the warp from issuing its row, as Nsight names it."""
         if now < self.stall_end:
             return "wait"
         if now < self.branch_end:
             return "branch_resolving"
-        if (kind in FENCED or not self.defers) and (self.at_barrier is not None or now < self.barrier_end):
+        shut = self.at_barrier is not None or now < self.barrier_end
+        if shut and (kind in FENCED or reads_clock or not self.defers):
             return "barrier"
         if now < self.membar_end:
             return self.fence_state

@@ -29,7 +29,7 @@ from gpusim.errors import SimulatedFailure, UserError
 
 GPU = small_gpu()
 WAIT, WAKE, ARRIVE = GPU.mbarrier.wait_cycles, GPU.mbarrier.wake_cycles, GPU.mbarrier.arrive_cycles
-GMMA, LONG = WARP_STATES.index("gmma"), WARP_STATES.index("long_scoreboard")
+LONG, BARRIER = WARP_STATES.index("long_scoreboard"), WARP_STATES.index("barrier")
 MMA, COPY = EVENT_KINDS.index("mma"), EVENT_KINDS.index("copy")
 ONE_TURN = 1
 """Cycles of an mbarrier op in the data stage; its single operand register is no lead."""
@@ -108,7 +108,19 @@ def test_a_wait_for_groups_lets_go_with_the_results_of_the_group() -> None:
     fetch = (64 + 64) * 32 // 128
     assert issue_cycles(first, 3)[3] == start + fetch + 64 + spec.latency_cycles
     assert issue_cycles(both, 3)[3] == issue_cycles(first, 3)[3] + 64
-    assert both.state_cycles[:, GMMA].sum() > 4 * 100
+    assert both.state_cycles[:, BARRIER].sum() > 4 * 100
+
+
+def test_bulk_copies_are_written_while_wgmma_reads_all_the_time() -> None:
+    """bulk_sharing.csv: n = 32 keeps the data stage busy, copies neither wait nor delay it."""
+    copy = [expect(0, 64 * 128), Row("UTMALDG.2D", access="tile"), *wait(0, 0), Row("FFMA")]
+    accesses = {"tile": Memory("TMALDG", lines=64)}
+    busy = [wgmma(32, stall=1)] * 60 + [wgmma(32, closes=True, stall=2), Row("WARPGROUP.DEPBAR.LE"), Row("FFMA")]
+    alone = run(program([(4, busy), (1, copy)], accesses, mbarriers=[1]))
+    idle = run(program([(4, [Row("NOP")]), (1, copy)], accesses, mbarriers=[1]))
+    multiply = run(program([(4, busy), (1, [Row("NOP")])], accesses, mbarriers=[1]))
+    assert issue_cycles(alone, 4)[-2] < issue_cycles(idle, 4)[-2] + 100  # the mbarrier is behind operands
+    assert issue_cycles(alone, 3)[-2] == issue_cycles(multiply, 3)[-2]
 
 
 def test_two_warpgroups_take_turns_and_the_pipe_never_rests() -> None:
@@ -175,8 +187,6 @@ def test_gpus_without_the_units_refuse_in_a_sentence() -> None:
     for tiny in (program([(4, [wgmma(64)])]), bulk, program([(1, wait(0, 0))], mbarriers=[1])):
         with pytest.raises(UserError):
             simulate(tiny, load_gpu("a100"))
-    with pytest.raises(UserError, match="clusters of several CTAs are not simulated, got 2x1x1"):
-        simulate(replace(bulk, launch=replace(bulk.launch, cluster=(2, 1, 1))), GPU)
 
 
 def test_an_mbarrier_that_is_not_there_is_refused() -> None:

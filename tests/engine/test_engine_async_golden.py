@@ -59,6 +59,9 @@ STORIES = {
         mbarriers=[1, 1, 64, 64]),
     "the tensor pipe stays with its warpgroup": program(
         [(8, loop([*[wgmma(32)] * 6, wgmma(32, closes=True), Row("WARPGROUP.DEPBAR.LE")], 4))]),
+    "groups of two warpgroups, one ahead": program(
+        [(8, loop([Row("WARPGROUP.ARRIVE", stall=4), *[wgmma(128)] * 7, wgmma(128, closes=True, stall=2),
+                   Row("WARPGROUP.DEPBAR.LE", operand=1, stall=2)], 5))]),
     "A in registers": program([(8, loop([
         *[wgmma(8, registers=True, stall=4)] * 5, wgmma(64, registers=True, closes=True),
         Row("WARPGROUP.DEPBAR.LE", operand=1)], 4))]),

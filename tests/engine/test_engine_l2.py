@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gpusim.arch import load_gpu
 from gpusim.engine.machine import machine_of, machine_record
-from gpusim.engine.memory import owner
+from gpusim.engine.slices import owner
 
 MACHINE = machine_of(load_gpu("h200"))
 RECORD = machine_record(MACHINE)[0]

@@ -33,12 +33,12 @@ def test_a_swizzle_without_conflicts_is_faster(instant_engine):
     table = comparison.table().set_index("swizzle")
     assert table.loc["none", "bank_conflicts"] > table.loc["64B", "bank_conflicts"] == 0
     ratio = table.loc["none", "cycles"] / table.loc["64B", "cycles"]
-    assert comparison.verdict() == f"64B is {ratio:.2f}x faster than none"
+    assert comparison.verdict() == f"swizzle=64B is {ratio:.2f}x faster than swizzle=none"
 
 
 def test_a_key_given_twice_has_all_its_values(instant_engine):
     comparison = compare("hgemm", ["swizzle=none,64B", "swizzle=S<1,4,4>"], SMALL)
-    assert [variant.label for variant in comparison.variants] == ["none", "64B", "S<1,4,4>"]
+    assert [variant.label for variant in comparison.variants] == ["swizzle=none", "swizzle=64B", "swizzle=S<1,4,4>"]
     assert "not_simulated" not in comparison.table()
 
 

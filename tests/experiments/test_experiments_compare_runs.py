@@ -15,6 +15,7 @@ from gpusim.experiments.compare_runs import Side, compare_sides, load_side
 from gpusim.experiments.config import load_plan
 from gpusim.experiments.run import simulate_plan
 from gpusim.report.difference_figure import draw_differences
+from gpusim.report.numbers import speed_sentence
 from gpusim.report.tables import source_table
 
 SIZES = ["M=128", "N=128", "K=128", "timeline.cycles=0"]
@@ -47,6 +48,17 @@ def test_two_runs_are_named_by_what_they_have_different(run_directory):
     conflicts = difference.table.set_index("name").loc["bank_conflicts_load"]
     assert conflicts["before"] == summaries[0]["bank_conflicts_load"] and conflicts["after"] == 0
     assert conflicts["effect_pct"] == pytest.approx(-75)  # of the wavefronts: three of four
+
+
+@pytest.mark.parametrize(
+    ("cycles", "sentence"),
+    [
+        ((100, 162), "a is 1.62x faster than b"), ((162, 100), "b is 1.62x faster than a"),
+        ((100000, 100400), "a is less than 1 % faster than b"), ((7, 7), "a and b take the same number of cycles"),
+    ],
+)
+def test_the_verdict_is_a_sentence_that_is_true(cycles, sentence):
+    assert speed_sentence(list(zip("ab", cycles, strict=True))) == sentence
 
 
 def test_effects_fall_from_the_top(run_directory):
@@ -84,6 +96,7 @@ def test_equal_runs_differ_in_nothing(run_directory):
     side = load_side(str(run_directory()))
     difference = compare_sides(side, side)
     assert difference.table.empty and difference.before.name == side.name
+    assert difference.verdict() == f"{side.name} and {side.name} take the same number of cycles"
 
 
 def test_what_is_no_result_is_refused(tmp_path):

@@ -45,7 +45,10 @@ def test_every_key_has_a_description():
 @pytest.mark.parametrize(
     ("target", "settings", "sentence"),
     [
-        ("hgem", [], r"run: no such configuration or program, got 'hgem'; did you mean 'hgemm'\?"),
+        ("hgem", [], r"^CONFIG\|PROGRAM: no such configuration or program, got 'hgem'; did you mean 'hgemm'\? "
+                     r"gpusim run --list names all \d+$"),
+        ("hgemm_single", [], r"did you mean 'hgemm_single_stage' or '\w+' or '\w+'\? gpusim run"),
+        ("qqqq", [], r"^CONFIG\|PROGRAM: no such configuration or program, got 'qqqq'; gpusim run --list names all"),
         ("hgemm", ["swizle=none"], r"--set swizle=none: unknown key 'swizle'; did you mean 'swizzle'\?"),
         ("hgemm", ["parameters.stages=2"], r"hgemm_multistage has no parameter 'stages'; did you mean 'num_stages'\?"),
         ("hgemm", ["problem.L=2"], r"hgemm_multistage has no problem size 'L'; known: K, M, N"),
@@ -53,7 +56,12 @@ def test_every_key_has_a_description():
         ("hgemm", ["registers=300"], r"registers: Input should be less than or equal to 255, got 300"),
         ("hgemm", ["M"], r"a setting is KEY=VALUE"),
         ("nowhere.yaml", [], r"nowhere\.yaml: the file cannot be read"),
-        ("hgemm", ["program=hgemm_multistag"], r"no such program, got 'hgemm_multistag'; did you mean"),
+        ("hgemm", ["program=hgemm_multistag"],
+         r"--set program=hgemm_multistag: no such program, got 'hgemm_multistag'; did you mean"),
+        ("hgemm", ["num_stages=x"], r"--set num_stages=x: parameter 'num_stages' is of type int, such as 3, got 'x'"),
+        ("hgemm", ["tile=[64, 64]"], r"--set tile=\[64, 64\]: parameter 'tile' is of type tuple, such as \(128, 1"),
+        ("hgemm", ["M=big"], r"--set M=big: problem\.M: Input should be a valid integer"),
+        ("hgemm", ["gpu=h20"], r"--set gpu=h20: no such GPU, got 'h20'; did you mean 'h200'\?"),
     ],
 )
 def test_every_mistake_is_one_sentence(target: str, settings: list[str], sentence: str):
@@ -67,6 +75,25 @@ def test_all_mistakes_of_a_file_are_reported_with_their_lines(tmp_path):
     with pytest.raises(UserError) as caught:
         load_plan(str(path))
     assert [line.split(": ")[0] for line in str(caught.value).splitlines()] == ["bad.yaml:3:3", "bad.yaml:4:18"]
+
+
+def test_mistakes_of_all_kinds_are_reported_together(tmp_path):
+    """What the schema refuses, what the kernel does not have, a GPU without a file, and what was typed."""
+    path = tmp_path / "bad.yaml"
+    path.write_text("program: hgemm_multistage\ngpu: h20\nl2: hot\nparameters: {stages: 2}\n")
+    with pytest.raises(UserError) as caught:
+        load_plan(str(path), ["swizle=none", "fidelity=some", "num_stages"])
+    assert [line.split(": ")[0] for line in str(caught.value).splitlines()] == [
+        "--set swizle=none", "--set", "--set fidelity=some", "bad.yaml:3:1", "bad.yaml:4:14", "bad.yaml:2:1"]
+
+
+def test_mistakes_beside_a_missing_program_are_reported_with_it(tmp_path):
+    path = tmp_path / "bad.yaml"
+    path.write_text("program: hgem_multistage\nl2: hot\nspeed: 1\nproblem: 7\n")
+    with pytest.raises(UserError) as caught:
+        load_plan(str(path), ["M=4", "registers=999"])
+    assert [line.split(": ")[0] for line in str(caught.value).splitlines()] == [
+        "bad.yaml:1:1", "bad.yaml:4:1", "--set registers=999", "bad.yaml:2:1", "bad.yaml:3:1"]
 
 
 def test_a_file_without_a_program_is_refused(tmp_path):

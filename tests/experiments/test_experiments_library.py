@@ -62,7 +62,7 @@ def test_a_configuration_keeps_its_gpu(instant_engine, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"program": "hgemm", "swizle": "none"}, "unknown key 'swizle'; did you mean 'swizzle'"),
+        ({"program": "hgemm", "swizle": "none"}, "^swizle=\"none\": unknown key 'swizle'; did you mean 'swizzle'"),
         ({"program": "hgemm", "gpu": "h2000"}, "h2000"),
         ({"program": "hgemm", "flops": 1.0}, "simulate: tensors and flops belong to a kernel; programs bring theirs"),
     ],

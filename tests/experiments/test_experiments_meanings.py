@@ -14,7 +14,7 @@ from gpusim.experiments.config import load_plan
 from gpusim.experiments.explain import explained_yaml
 from gpusim.experiments.meanings import described, parameter_meanings
 
-LIBRARY = sorted(name for name in gs.program_names() if "/" not in name)
+LIBRARY = sorted(gs.program_names())
 TEXT = """A kernel.
 
 Parameters. tile, warp: (m, n, k) of a block; of a warp, too. scale (one, two), mode: how sums
@@ -44,6 +44,15 @@ def test_what_was_written_is_read(meanings: dict[str, str]) -> None:
 def test_every_parameter_of_the_library_is_explained(name: str) -> None:
     program = gs.load_program(name)
     assert set(program.kernel.parameters) <= set(parameter_meanings(program))
+
+
+@pytest.mark.parametrize("name", LIBRARY)
+def test_a_meaning_stands_for_itself(name: str) -> None:
+    """Shown alone above its key, it says what the value is: no "of a CTA", and nothing that belongs to all of them."""
+    for parameter, meaning in parameter_meanings(gs.load_program(name)).items():
+        first = meaning.split()[0]
+        assert first not in ("of", "in", "to", "along", "as", "on", "from"), f"{name} {parameter}: {meaning}"
+        assert len(meaning) >= 18 and "need not" not in meaning, f"{name} {parameter}: {meaning}"
 
 
 def test_meanings_are_borrowed_where_the_text_says_so(tmp_path: Path) -> None:
@@ -77,9 +86,9 @@ def test_explained_yaml_runs_again(name: str, tmp_path: Path) -> None:
 def test_comments_stand_above_their_keys_and_neighbours_share_one() -> None:
     lines = explained_yaml(load_plan("copy_async")).splitlines()
     assert lines[0].startswith("# Copy through shared memory by cp.async")
-    assert lines[lines.index("  cache: cg") - 1] == "  # ca or cg"
+    assert lines[lines.index("  cache: cg") - 1] == "  # ca, through L1, or cg, past it"
     shared = explained_yaml(load_plan("conv2d_fprop")).splitlines()
-    row = shared.index("  padding: [1, 1]")
-    assert shared[row - 1] == "  # padding, stride, dilation: (height, width)"
-    assert shared[row + 1 : row + 3] == ["  stride: [1, 1]", "  dilation: [1, 1]"]
+    row = shared.index("  tile: [128, 128, 32]")
+    assert shared[row - 2].startswith("  # tile, warp: (m, n, k) that a threadblock and a warp multiply at a time")
+    assert shared[row + 1] == "  warp: [64, 64, 32]"
     assert all(len(line) <= 102 for line in lines)

@@ -56,6 +56,34 @@ def test_the_details_page_is_read_by_label_and_unit(read, row):
     assert values["shared_bytes"] == pytest.approx(49150)
 
 
+@pytest.mark.parametrize(("page", "cycles", "fewest"), [("details", 34206, 28), ("raw", 34313, 45)])
+def test_a_file_as_the_profiler_wrote_it_is_read(page, cycles, fewest):
+    """What the program printed stands before the heading; a launch without clusters has clusters of 0 CTAs."""
+    (profile,) = read_ncu(ncu_files.REAL[page])
+    values = profile_values(profile)
+    assert profile.kernel.startswith("void gemm<128, 128, 32") and profile.launch == "0"
+    assert len(values) >= fewest
+    assert values["cycles"] == cycles and values["launch_cluster_size"] == 1
+    assert (values["threads_per_cta"], values["num_ctas"], values["registers_per_thread"]) == (128, 64, 255)
+    assert values["shared_bytes"] == 49152  # and 1,024 of the driver
+
+
+def test_both_pages_of_a_kernel_say_the_same():
+    """They are two launches: their numbers differ by as much as launches do. Labels mean what the metrics mean."""
+    details, raw = (profile_values(read_ncu(file)[0]) for file in ncu_files.REAL.values())
+    assert len(details.keys() & raw.keys()) == len(details) >= 28
+    assert {name: raw[name] for name in details} == {name: pytest.approx(value, rel=0.02)
+                                                     for name, value in details.items()}
+
+
+def test_the_issue_slots_of_the_details_page_are_of_elapsed_cycles():
+    """11 %, where the raw page has 25 % of the active ones: the same label as ours, and another number."""
+    details, raw = (read_ncu(file)[0] for file in ncu_files.REAL.values())
+    assert details.readings["Issue Slots Busy"][0].value == pytest.approx(11.1)
+    assert "issue_active_pct" not in profile_values(details)
+    assert profile_values(raw)["issue_active_pct"] == pytest.approx(25.28)
+
+
 def test_a_summary_gives_averages(read, row):
     (profile,) = read(ncu_files.summary_page(row))
     assert profile_values(profile)["cycles"] == row["cycles_elapsed"]

@@ -182,7 +182,7 @@ def test_figures_are_written_with_the_tables(instant_engine, tmp_path: Path):
         ("[none, 64B]", "[]", r"mine\.yaml:5:3: grid\.swizzle: List should have at least 1 item"),
         ("[none, 64B]", "none", r"grid\.swizzle: Input should be a valid list, got 'none'"),
         ("swizzle:", "swizle:", r"unknown key 'swizle'; did you mean 'swizzle'\?"),
-        ("run: hgemm", "run: hgem", r"no such configuration or program, got 'hgem'; did you mean"),
+        ("run: hgemm", "run: hgem", r"^mine\.yaml:2:1: no such configuration or program, got 'hgem'; did you mean"),
         ("grid:", "pareto: {cycle: min}\ngrid:", r"mine\.yaml:4:1: pareto: no such number 'cycle'; did you mean"),
         ("grid:", "pareto: {cycles: low}\ngrid:", r"pareto\.cycles: Input should be 'min' or 'max', got 'low'"),
         ("grid:", "points: [{tile: [64, 64, 32]}]\ngrid:", r"'tile' stands in 'grid' and in 'points'; keep one"),

@@ -58,7 +58,7 @@ def test_a_row_that_cannot_be_built_says_why(kernels, change: dict[str, object],
 
 
 @pytest.mark.parametrize(("change", "reason"), [
-    ({"cluster_m": 2}, "gemm_sm90 has cluster_m 1 only, got 2"),
+    ({"cluster_m": 3}, "clusters of 1, 2 or 4 CTAs along m and n, 8 at most, got 3x1"),
     ({"inst_n": 64}, "gemm_sm90 has inst_n 128 here only, got 64"),
     ({"b_dtype": "bf16"}, "gemm_sm90 has b_dtype f16 here only, got bf16"),
     ({"raster_log": 1}, "gemm_sm90 has raster_log 0 only, got 1"),

@@ -43,6 +43,13 @@ def test_another_launch_is_said_to_be_one(instant_engine, profile):
     assert "the L2 was cold in the simulation" in result.notes[-1]
 
 
+def test_a_clock_that_was_held_is_told(instant_engine):
+    """The profiler holds the GPU at its base clock: cycles can be compared, microseconds cannot."""
+    result = validate_profile(ncu_files.REAL["raw"], "hgemm", ["M=1024", "N=1024", "K=128"])
+    assert result.notes[0].startswith("the SM ran at 1,366 MHz, 1,000 MHz were simulated: compare cycles, not time")
+    assert len(result.notes) == 2
+
+
 def test_the_same_launch_needs_no_such_note(instant_engine, profile):
     result = validate_profile(profile, "hgemm", ["M=2048", "N=2048", "K=2048", "swizzle=none", "registers=254"])
     assert len(result.notes) == 1

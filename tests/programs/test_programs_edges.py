@@ -123,17 +123,16 @@ def test_refusals(sizes: tuple, parameters: dict, sentence: str) -> None:
 
 
 def test_bands_of_tiles_share_operands_in_l2() -> None:
-    """An A of twice the L2, read once per wave of CTAs: bands of tiles of n read it fewer times, at no more cycles."""
+    """An A of four times the L2, tiles of two waves: bands of tiles of n read it fewer times."""
     rtx3090 = gs.load_gpu("rtx3090")
     spec = rtx3090.model_copy(update={"l2": rtx3090.l2.model_copy(update={"capacity_bytes": 1 << 19})})
     found = []
     for raster in ({"raster_log": 0}, {"raster_log": 1}, {"raster_log": 2}):
-        program = gs.load_program("gemm_multistage").record(spec, {"M": 4096, "N": 256, "K": 128}, **raster, **SMALL)
+        program = gs.load_program("gemm_multistage").record(spec, {"M": 8192, "N": 256, "K": 128}, **raster, **SMALL)
         found.append(summarise("raster", program, simulate(program, spec), spec))
     hits, dram = ([summary[key] for summary in found] for key in ("l2_hit_pct", "dram_bytes_read"))
-    assert hits[0] + 15 < hits[1] < hits[2] - 5
-    assert dram[0] > 1.5 * dram[1] and dram[1] > 1.25 * dram[2] and dram[2] >= 4096 * 128 * 2
-    assert found[2]["cycles"] < found[0]["cycles"]
+    assert hits[0] + 15 < hits[1] < hits[2] - 15
+    assert dram[0] > 1.5 * dram[1] and dram[1] > 1.5 * dram[2] and dram[2] >= 8192 * 128 * 2
 
 
 def test_a_cta_without_a_tile_leaves_at_once() -> None:

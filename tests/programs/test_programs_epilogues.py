@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpusim as gs
+from gpusim.dsl.backend import check_hazards
 from gpusim.program import Program
 from gpusim.verify import execute, random_inputs
 
@@ -62,6 +63,41 @@ def by_hand(program: Program, scale: str, alpha: float, beta: float) -> np.ndarr
 ])
 def test_scale_types_by_definition(name: str, parameters: dict, scale: str) -> None:
     by_hand(record(name, (72, 64, 32), alpha=0.5, beta=-2.0, scale=scale, **parameters), scale, 0.5, -2.0)
+
+
+CHANNELS: list[tuple[tuple[int, int, int], dict[str, Any]]] = [
+    ((128, 128, 64), {}), ((72, 104, 40), F16), ((65, 67, 34), F16), ((72, 104, 40), {**F16, "epilogue": "direct"}),
+    ((64, 64, 128), {"tile": (64, 64, 64), "warp": (32, 32, 32), "output_type": "f32"}),
+    ((128, 144, 160), {**S8, "output_type": "s8", "clear": "zfill"}),
+]
+
+
+@pytest.mark.parametrize("activation", ["none", "relu"])
+@pytest.mark.parametrize("scale", ["per_channel_scaling", "only_alpha_per_channel_scaling"])
+@pytest.mark.parametrize(("sizes", "parameters"), CHANNELS)
+def test_every_column_may_have_factors_of_its_own(sizes: tuple, parameters: dict, scale: str, activation: str) -> None:
+    program = record("gemm_multistage", sizes, scale=scale, activation=activation, **parameters)
+    assert check("gemm_multistage", program, seed=sum(sizes)).problems == []
+    names = [static.mnemonic for static in program.statics]
+    for cta_class in program.classes:
+        assert check_hazards(cta_class.roles[0].ops, names, SPEC.instruction_table) == []
+
+
+def test_factors_per_channel_by_definition() -> None:
+    program = record("gemm_multistage", (72, 64, 32), scale="per_channel_scaling", output_type="f32", **F16)
+    inputs = random_inputs(program, seed=3, exact=True)
+    a, b, c, alphas, betas = (inputs[name].astype(float) for name in ("A", "B", "C", "alphas", "betas"))
+    assert alphas.shape == betas.shape == (1, 64) and len(np.unique(alphas)) > 2
+    np.testing.assert_array_equal(execute(program, inputs).outputs["D"], alphas * (a @ b.T) + betas * c)
+
+
+def test_factors_per_channel_are_loaded_once_by_each_thread() -> None:
+    """8 columns a thread: two loads of four floats each of alphas and betas, however many rows it stores."""
+    program = record("gemm_multistage", (128, 128, 64), scale="per_channel_scaling")
+    labels = program.classes[0].roles[0].accesses.label
+    ops = program.classes[0].roles[0].ops
+    loaded = [labels[row] for row in ops["access"][ops["access"] >= 0].tolist()]
+    assert loaded.count("ld.global alphas") == loaded.count("ld.global betas") == 2
 
 
 @pytest.mark.parametrize(("beta", "scale", "read"), [
@@ -196,7 +232,7 @@ def test_a_kernel_takes_its_last_tensors_only_where_they_are_wanted() -> None:
     kernel, tensors = gs.load_program("gemm_multistage").kernel, [gs.tensor(name, gs.f16, (64, 64)) for name in "ABDC"]
     assert len(kernel.record(SPEC, *tensors[:3], **TILE).tensors) == 3
     assert len(kernel.record(SPEC, *tensors, beta=1.0, **TILE).tensors) == 4
-    with pytest.raises(gs.UserError, match="gemm_multistage takes the tensors A, B, D, C, got 2"):
+    with pytest.raises(gs.UserError, match="gemm_multistage takes the tensors A, B, D, C, alphas, betas, got 2"):
         kernel.record(SPEC, *tensors[:2], **TILE)
     with pytest.raises(gs.UserError, match="an output operator that adds beta"):
         kernel.record(SPEC, *tensors[:3], beta=1.0, **TILE)
@@ -225,6 +261,10 @@ def test_interleaved_counts_and_traffic() -> None:
 
 @pytest.mark.parametrize(("name", "parameters", "sentence"), [
     ("gemm_multistage", {"scale": "alpha"}, "no such scale type, got 'alpha'; one of default, no_beta_scaling"),
+    ("gemm_pipelined", {"scale": "per_channel_scaling"}, "factors per channel are for gemm_multistage, and f32 of its"),
+    ("gemm_multistage", {"scale": "only_alpha_per_channel_scaling", "accumulator_type": "f16"}, "and f32 of its output "
+     "operator, got scale=only_alpha_per_channel_scaling, f16; scale=default"),
+    ("complex_gemm", {"scale": "per_channel_scaling"}, "complex numbers have no factors per channel"),
     ("gemm_multistage", {"activation": "gelu"}, "no such activation, got 'gelu'"),
     ("gemm_multistage", {"epilogue": "none"}, "accumulators go through shared memory or directly, got 'none'"),
     ("gemm_multistage", {**S8, "output_type": "s32", "alpha": 0.5}, "alpha and beta are integers where"),

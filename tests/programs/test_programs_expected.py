@@ -11,28 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from library import SUMMARISED
 
 import gpusim as gs
 from gpusim.program import Program, RoleProgram
 
 EXPECTED = Path(__file__).parent / "expected"
-GEMM = {"M": 256, "N": 256, "K": 256}
-PROGRAMS = {
-    **{name: GEMM for name in ("gemm_multistage", "gemm_pipelined", "hgemm_cute", "hgemm_double_buffer",
-                               "hgemm_multistage", "hgemm_single_stage", "sgemm_multistage", "sgemm_pipelined")},
-    **{name: {"M": 128, "N": 256} for name in ("column_read", "copy_async", "copy_global", "transpose_shared")},
-    "copy_fragments": {"M": 128, "K": 128},
-    "gemm_batched": {**GEMM, "batches": 2}, "gemm_gather_scatter": GEMM, "gemm_grouped": {}, "gemm_sparse": GEMM,
-    **dict.fromkeys(("complex_gemm", "gemm_interleaved", "igemm_dp4a", "wmma_gemm"), GEMM),
-    **{name: {**GEMM, "K": 1024} for name in ("gemm_splitk_parallel", "gemm_splitk_serial", "gemm_streamk")},
-    **dict.fromkeys(("gemm_sm90", "hgemm_producer_consumer", "hgemm_warp_specialized"), GEMM),
-    "conv2d_fprop": {"N": 2, "H": 8, "W": 16, "C": 40, "K": 128, "R": 3, "S": 3},
-}
-"""What is summarised, by name: the problem size."""
 
 
 def summary(name: str) -> dict[str, Any]:
-    program = gs.load_program(name).record(gs.load_gpu("h200"), PROGRAMS[name])
+    case = SUMMARISED[name]
+    program = gs.load_program(case.program).record(gs.load_gpu("h200"), case.sizes, **case.parameters)
     launch = {"grid": list(program.launch.grid), "threads": program.launch.threads_per_cta,
               "registers": program.launch.registers_per_thread, "shared_bytes": program.launch.shared_bytes}
     roles = program.classes[0].roles
@@ -61,11 +50,11 @@ def role_summary(program: Program, role: RoleProgram) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", SUMMARISED)
 def test_summary_is_the_committed_one(name: str) -> None:
     assert summary(name) == json.loads((EXPECTED / f"{name}.json").read_text())
 
 
 if __name__ == "__main__":
-    for program_name in PROGRAMS:
+    for program_name in SUMMARISED:
         (EXPECTED / f"{program_name}.json").write_text(json.dumps(summary(program_name), indent=1) + "\n")

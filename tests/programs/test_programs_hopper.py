@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import gpusim as gs
+from gpusim.engine import simulate
 from gpusim.experiments.families import job_for_row
 from gpusim.program import Program, RoleProgram
 from gpusim.verify import check_program
@@ -55,6 +56,9 @@ def right_and_clean(name: str, sizes: tuple[int, int, int], **parameters: object
     ((136, 104, 72), {"tile": (64, 48, 16), "swizzle": "none", "num_stages": 5}),
     ((129, 64, 8), {"tile": (128, 32, 16), "swizzle": "32B"}),
     ((128, 512, 64), {"tile": (128, 256, 64), "consumers": 2, "num_stages": 2}),
+    ((200, 136, 328), {"tile": (64, 128, 64), "a_operand": "registers"}),
+    ((200, 136, 104), {"tile": (128, 64, 64), "consumers": 2, "a_operand": "registers", "in_flight": 0}),
+    ((136, 200, 264), {"tile": (64, 96, 32), "swizzle": "64B", "num_stages": 3, "a_operand": "registers"}),
 ])
 def test_the_teaching_kernel_multiplies(sizes: tuple[int, int, int], parameters: dict) -> None:
     right_and_clean("hgemm_warp_specialized", sizes, **parameters)
@@ -69,6 +73,10 @@ def test_the_teaching_kernel_multiplies(sizes: tuple[int, int, int], parameters:
     ((128, 64, 128), {"input_type": "bf16", "tile": (64, 32, 64)}),
     ((512, 256, 128), COOPERATIVE),
     ((304, 136, 104), {**COOPERATIVE, "layouts": "nt"}),
+    ((256, 256, 64), {"alpha": 2.0, "beta": 0.5}),
+    ((200, 136, 104), {"beta": -1.0, "tile": (64, 48, 64)}),
+    ((200, 136, 104), {"beta": 0.5, "cluster": (2, 2)}),
+    ((304, 136, 104), {**COOPERATIVE, "beta": 0.5, "cluster": (2, 1)}),
 ])
 def test_cutlass_s_collectives_multiply(sizes: tuple[int, int, int], parameters: dict) -> None:
     right_and_clean("gemm_sm90", sizes, **parameters)
@@ -78,6 +86,8 @@ def test_cutlass_s_collectives_multiply(sizes: tuple[int, int, int], parameters:
     ((128, 256, 256), {}),
     ((128, 128, 96), {"num_stages": 2, "tile": (64, 64, 32), "producers": 2}),
     ((192, 64, 320), {"num_stages": 5, "tile": (64, 64, 64), "swizzle": "128B", "producers": 1}),
+    ((200, 136, 104), {}), ((130, 264, 8), {}),
+    ((136, 72, 328), {"num_stages": 2, "tile": (64, 64, 64), "swizzle": "pad:16B", "producers": 2}),
 ])
 def test_cp_async_producers_multiply(sizes: tuple[int, int, int], parameters: dict) -> None:
     right_and_clean("hgemm_producer_consumer", sizes, **parameters)
@@ -90,6 +100,25 @@ def test_persistent_ctas_take_tile_after_tile() -> None:
     assert program.launch.grid == (132, 1, 1)
     assert sorted(Counter(program.cta_class.tolist()).values()) == [12, 120]
     right_and_clean("gemm_sm90", (1024, 1152, 64), **parameters)
+
+
+def test_tiles_of_c_come_one_after_another_through_the_stages_of_d() -> None:
+    """144 tiles of 128 x 64, two parts each, four stages: stages of C go round across tiles."""
+    right_and_clean("gemm_sm90", (1024, 1152, 64), **{**COOPERATIVE, "tile": (128, 64, 64)}, beta=0.5)
+
+
+@pytest.mark.parametrize("parameters", [{}, COOPERATIVE])
+def test_c_is_loaded_once_and_costs_no_shared_memory(parameters: dict) -> None:
+    sizes = (512, 512, 64)
+    with_c, without = (record("gemm_sm90", sizes, **parameters, beta=beta) for beta in (0.5, 0.0))
+    assert with_c.launch.shared_bytes == without.launch.shared_bytes
+    counters = [simulate(program, gs.load_gpu("h200")).counters for program in (with_c, without)]
+    assert counters[0]["bulk_bytes_loaded"] - counters[1]["bulk_bytes_loaded"] == 512 * 512 * 2
+    assert counters[0]["bulk_bytes_stored"] == counters[1]["bulk_bytes_stored"] == 512 * 512 * 2
+    assert counters[0]["ldsm_instructions"] == 512 * 512 // 256 and counters[1]["ldsm_instructions"] == 0
+    consumer = with_c.classes[0].roles[-1]
+    names = Counter(mnemonics(with_c, consumer))
+    assert names["LDSM.16.M88.4"] == names["STSM.16.M88.4"]
 
 
 @pytest.mark.parametrize("row", SM90, ids=lambda row: f"{row.family}-{row.M}")
@@ -121,6 +150,18 @@ def test_main_loops_are_those_that_nvcc_compiles(name: str) -> None:
         assert abs(lengths[1] - lengths[0] - expected) <= slack
 
 
+def test_a_from_registers_costs_ldmatrix_and_frees_the_data_stage() -> None:
+    """Every element of A passes registers once; wgmma reads B alone from shared memory."""
+    shape = {"tile": (64, 64, 64), "num_stages": 4}
+    results = {where: simulate(record("hgemm_warp_specialized", (64, 64, 1024), **shape, a_operand=where),
+                               gs.load_gpu("h200")).counters for where in ("shared", "registers")}
+    assert results["registers"]["ldsm_instructions"] == 64 * 1024 // 256 and not results["shared"]["ldsm_instructions"]
+    assert results["registers"]["hmma_instructions"] == results["shared"]["hmma_instructions"] == 4 * 1024 // 16
+    read = {where: counters["data_stage_cycles"] - counters["shared_wavefronts_load"]
+            for where, counters in results.items()}
+    assert read["shared"] - read["registers"] == 1024 // 16 * (64 * 32 // 128)
+
+
 def test_bytes_and_sectors_of_tma_are_those_of_the_boxes() -> None:
     """Ragged tiles ask for what there is, and fill whole stages."""
     program = record("hgemm_warp_specialized", (200, 136, 104))
@@ -138,9 +179,23 @@ def test_bytes_and_sectors_of_tma_are_those_of_the_boxes() -> None:
     assert sectors == expected
 
 
+def test_only_ragged_producers_pay_for_predicates() -> None:
+    """One predicate per piece of a tile where k is ragged; a producer of whole tiles has none."""
+    found = []
+    for k in (96, 104):
+        program = record("hgemm_producer_consumer", (128, 128, k))
+        names = Counter(mnemonics(program, program.classes[0].roles[0]))
+        copies = sum(number for name, number in names.items() if name.startswith("LDGSTS"))
+        assert copies == 8 * -(-k // 32)
+        found.append(names["ISETP.LT.AND"])
+    assert found == [0, 8 * 4]
+
+
 @pytest.mark.parametrize(("name", "parameters", "sentence"), [
     ("hgemm_warp_specialized", {"tile": (128, 8, 64)}, "stores 16 columns at a time, got tile n 8"),
     ("hgemm_warp_specialized", {"in_flight": 1, "num_stages": 1}, "one iteration late at most"),
+    ("hgemm_warp_specialized", {"a_operand": "registers"}, "64 rows a warpgroup.*128 rows for 1 warpgroups"),
+    ("hgemm_warp_specialized", {"a_operand": "texture"}, "in shared memory or in registers, got 'texture'"),
     ("hgemm_warp_specialized", {"num_stages": 9}, "shared memory of a CTA is limited to 232448 bytes"),
     ("gemm_sm90", {"tile": (128, 24, 64)}, "stored in columns of 16"),
     ("gemm_sm90", {"kernel_schedule": "pingpong"}, "no such schedule, got 'pingpong'"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from gpusim.engine import simulate
 from gpusim.experiments.config import load_plan
 from gpusim.experiments.families import job_for_row
 from gpusim.program import Program, RoleProgram
+from gpusim.verify import check_program, random_inputs
 
 SMALL = {"tile": (64, 64, 32), "warp": (32, 32, 32)}
 RAGGED = {"clear": "zfill", **SMALL}
@@ -123,7 +125,49 @@ def test_arrays_of_pointers_cost_a_load_per_tensor_and_batch() -> None:
     assert extra == Counter({"LDG.E.64": 3, "IADD3": 3, "IADD3.X": 3})
 
 
+def by_visit(program: Program) -> list[dict[str, int]]:
+    """Instructions of a CTA's warp by scope, tile by tile: what follows an epilogue belongs to the next one."""
+    found: list[dict[str, int]] = []
+    for row in only_role(program).ops:
+        scope = program.statics[row["pc"]].scope
+        if not found or (scope != "epilogue" and "epilogue" in found[-1]):
+            found.append(Counter())
+        found[-1][scope] += 1
+    return found
+
+
+def test_later_batches_do_without_what_threads_have_computed() -> None:
+    """ptxas, GemmBatched: 172 + 296 instructions before the first loop, 296 before a later one; an epilogue takes 469.
+    The later one has a barrier here that CUTLASS's has not."""
+    first, *later = by_visit(record("gemm_batched", M=128, N=128, K=256, batches=6, max_grid_z=2))
+    assert len(later) == 2 and first["prologue"] == pytest.approx(172 + 296, rel=0.06)
+    for tile in later:
+        assert tile["prologue"] == pytest.approx(296 + 1, abs=4) and tile["epilogue"] == pytest.approx(469, abs=4)
+
+
+def test_without_the_barrier_between_batches_copies_overwrite_sums(tmp_path: Path) -> None:
+    text = Path(gs.load_program("gemm_batched").kernel.file).read_text()
+    barrier = "                ctx.sync_threads()  # the epilogue before is done with shared memory\n"
+    assert text.count(barrier) == 1
+    path = tmp_path / "gemm_batched.py"
+    path.write_text(text.replace(barrier, "                pass\n"))
+    file = gs.load_program(path)
+    program = file.record(SPEC, {"M": 64, "N": 64, "K": 64, "batches": 2}, max_grid_z=1, **SMALL)
+    inputs = random_inputs(program, seed=1)
+    report = check_program(program, inputs, file.expected(program, inputs))
+    assert {hazard.kind for hazard in report.hazards} == {"war"}
+
+
 # groups
+
+
+def test_later_tiles_of_a_group_do_without_what_threads_have_computed() -> None:
+    """ptxas, GemmGrouped: 391 instructions from one epilogue to the loop of the same problem's next tile; epilogue 471.
+    The first tile is found after 550."""
+    first, second, *_ = by_visit(record("gemm_grouped", problems="2048x2304x256", ctas_per_sm=1))
+    assert first["visitor"] + first["prologue"] == pytest.approx(550, rel=0.02)
+    assert second["visitor"] + second["prologue"] == pytest.approx(391, abs=4)
+    assert second["epilogue"] == pytest.approx(471, abs=4)
 
 
 def test_ctas_share_out_the_tiles_of_all_problems_in_turn() -> None:

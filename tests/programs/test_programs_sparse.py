@@ -16,8 +16,8 @@ from gpusim.program import Program
 SMALL = {"tile": (64, 64, 64), "warp": (32, 32, 64)}
 CASES: list[tuple[str, tuple[int, int, int], dict[str, Any]]] = [
     ("h200", (128, 128, 256), {}),
-    ("h200", (160, 136, 96), {"clear": "zfill"}),
-    ("h200", (32, 72, 160), {**SMALL, "clear": "zfill", "alpha": 0.5, "beta": -2.0}),
+    ("h200", (160, 136, 128), {"clear": "zfill"}),
+    ("h200", (32, 72, 192), {**SMALL, "clear": "zfill", "alpha": 0.5, "beta": -2.0}),
     ("h200", (128, 128, 192), {"warp": (64, 32, 64), "output_type": "f32"}),
     ("a100", (96, 200, 64), {"layouts": "nt", "accumulator_type": "f16", "clear": "zfill"}),
     ("rtx4090", (256, 128, 320), {**SMALL, "num_stages": 4, "input_type": "bf16", "output_type": "bf16"}),
@@ -99,7 +99,9 @@ def test_a_large_warp_tile_has_one_buffer_for_fragments_of_b() -> None:
 
 
 @pytest.mark.parametrize(("gpu", "sizes", "parameters", "sentence"), [
-    ("h200", (128, 128, 48), {}, "metadata come in blocks of 32 rows and 32 k, got M=128, K=48"),
+    ("h200", (128, 128, 96), {}, "metadata lie in groups of 32 rows and fill whole tiles of k, as zeros are none, "
+     "got M=128, K=96; M a multiple of 32, K of the tile's 64"),
+    ("h200", (144, 128, 64), {}, "metadata lie in groups of 32 rows .*, got M=144, K=64"),
     ("h200", (128, 128, 64), {"num_stages": 2}, "MmaMultistage has at least 3 stages"),
     ("h200", (128, 128, 64), {"clear": "clear_last_stage"}, "leaves shared memory as it is or zero-fills"),
     ("h200", (128, 128, 64), {"warp": (16, 64, 64)}, "metadata of a warp are 1, 2 or 4 matrices"),

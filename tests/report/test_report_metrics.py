@@ -11,7 +11,7 @@ from gpusim.arch import load_gpu
 from gpusim.engine.result import WARP_STATES, SimulationResult
 from gpusim.program import Program
 from gpusim.report.executions import static_executions
-from gpusim.report.metrics import METRICS, metric_values
+from gpusim.report.metrics import METRICS, Run, run_metrics
 from gpusim.report.peaks import main_mma, mma_flops, mma_peak_flops_per_cycle, tensor_peak_flops_per_cycle
 from gpusim.report.states import STATES
 from gpusim.report.tables import (
@@ -26,7 +26,7 @@ from gpusim.report.tables import (
 
 
 def test_warp_states_sum_to_warp_cycles_per_issued_instruction(tiny_program: Program, tiny_result: SimulationResult):
-    values = metric_values(tiny_program, tiny_result, load_gpu("h200"))
+    values = run_metrics(Run(tiny_program, tiny_result, load_gpu("h200")))
     stalls = [values[f"stall_{name}"] for name in WARP_STATES]
     assert sum(stalls) == pytest.approx(values["warp_cycles_per_issued"])
     assert values["warp_cycles_per_issued"] == pytest.approx(
@@ -38,12 +38,12 @@ def test_warp_states_sum_to_warp_cycles_per_issued_instruction(tiny_program: Pro
 def test_every_metric_has_a_sentence_a_unique_name_and_a_plain_value(tiny_program, tiny_result):
     assert len({metric.name for metric in METRICS}) == len(METRICS)
     assert all(metric.sentence and metric.title for metric in METRICS)
-    values = metric_values(tiny_program, tiny_result, load_gpu("h200"))
+    values = run_metrics(Run(tiny_program, tiny_result, load_gpu("h200")))
     assert {type(value) for value in values.values()} <= {int, float, str, type(None)}
 
 
 def test_rates_follow_from_cycles_clock_and_work(tiny_program, tiny_result):
-    values = metric_values(tiny_program, tiny_result, load_gpu("h200"))
+    values = run_metrics(Run(tiny_program, tiny_result, load_gpu("h200")))
     assert values["time_us"] == pytest.approx(tiny_result.cycles / tiny_result.clock_mhz)
     assert values["tflops"] == pytest.approx(tiny_program.flops / (values["time_us"] * 1e6))
     assert values["issue_active_pct"] == pytest.approx(100 * values["ipc_active"] / 4)
@@ -54,8 +54,8 @@ def test_a_program_that_always_issues_mma_reaches_its_peak(tiny_program, tiny_re
     peak = mma_peak_flops_per_cycle(tiny_program, spec)
     assert peak == 132 * 4 * 4096 / 6
     full = dataclasses.replace(tiny_program, flops=peak * tiny_result.cycles)
-    assert metric_values(full, tiny_result, spec)["mma_peak_pct"] == pytest.approx(100)
-    assert metric_values(full, tiny_result, spec)["tensor_peak_pct"] <= 100 + 1e-9
+    assert run_metrics(Run(full, tiny_result, spec))["mma_peak_pct"] == pytest.approx(100)
+    assert run_metrics(Run(full, tiny_result, spec))["tensor_peak_pct"] <= 100 + 1e-9
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_programs_without_mma_have_no_tensor_peak(tiny_program, tiny_result):
     plain = tuple(dataclasses.replace(static, mnemonic="FFMA") for static in tiny_program.statics)
     program = dataclasses.replace(tiny_program, statics=plain)
     assert main_mma(program) is None
-    assert metric_values(program, tiny_result, load_gpu("h200"))["mma_peak_pct"] is None
+    assert run_metrics(Run(program, tiny_result, load_gpu("h200")))["mma_peak_pct"] is None
 
 
 def test_executions_times_ctas_equal_what_the_simulation_issued(tiny_program, tiny_result):
@@ -123,7 +123,7 @@ def test_tables_conserve_instructions_and_warp_cycles(tiny_program, tiny_result)
 def test_warp_state_table_starts_with_the_dominant_state(tiny_program, tiny_result):
     table = warp_state_table(tiny_result)
     assert table["cycles_per_issued"].is_monotonic_decreasing
-    values = metric_values(tiny_program, tiny_result, load_gpu("h200"))
+    values = run_metrics(Run(tiny_program, tiny_result, load_gpu("h200")))
     stalls = table[table["state"] != "selected"]
     assert values["dominant_stall"] == stalls.iloc[0]["title"]
     assert table["share_pct"].sum() == pytest.approx(100)

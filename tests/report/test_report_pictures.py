@@ -98,8 +98,10 @@ def test_a_stage_is_read_only_by_loads_of_its_own_rows(simulated: tuple[Program,
     assert use is not None
     ops = program.classes[0].roles[0].ops
     stage_bytes = 64 * 32 * 2
-    loads = events_of(result, "shared")
-    assert len(loads) > 100
+    used = events_of(result, "shared")
+    is_load = np.array([static.mnemonic.startswith("LDSM") for static in program.statics])[used["pc"]]
+    loads, fills = used[is_load], used[~is_load]
+    assert len(loads) > 100 and len(fills) > 10
     for event in loads:
         stage = int(ops["shared_offset"][event["op"]]) // stage_bytes
         assert any(span.stage == stage and span.state == "being read" and span.start <= event["start"]

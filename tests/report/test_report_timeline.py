@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from gpusim.arch import load_gpu
 from gpusim.engine.result import EVENT, WARP_STATES
 from gpusim.errors import UserError
 from gpusim.report.states import STATES
 from gpusim.report.style import CLASS_COLORS, save_figure, svg_text
-from gpusim.report.timeline import ISSUE_CLASSES, busy_share, copy_tags, events_of, timeline
+from gpusim.report.timeline import ISSUE_CLASSES, CopyGroup, busy_share, copy_tags, events_of, timeline
 from gpusim.report.timeline_figure import draw_timeline, draw_timelines
 from gpusim.report.timeline_iterations import iteration_cycles, num_iterations
 from gpusim.report.timeline_text import ISSUE_LETTERS, STATE_LETTERS, axis_row, text_legend, text_rows
@@ -78,6 +79,33 @@ def test_warps_of_a_cta_with_several_roles_are_named_by_them(tiny_program, tiny_
     assert list(data.warp_names.values())[:2] == ["warp 0 (load, sub-partition 0)", "warp 1 (mma, sub-partition 1)"]
 
 
+def test_roles_that_run_apart_have_names_of_their_own_iterations(tiny_program, tiny_result):
+    """Warp 0 as a role that is two iterations ahead: it begins iteration 2 before warp 1 has begun it."""
+    (role,) = tiny_program.classes[0].roles
+    roles = (dataclasses.replace(role, name="producer", num_warps=1),
+             dataclasses.replace(role, name="consumer", first_warp=1, num_warps=3))
+    program = dataclasses.replace(tiny_program, classes=(dataclasses.replace(tiny_program.classes[0], roles=roles),))
+    events = tiny_result.events.copy()
+    late = events["warp"] > 0
+    events["start"][late] += 120
+    events["end"][late] += 120
+    result = dataclasses.replace(tiny_result, events=events)
+    data = timeline(program, result, load_gpu("h200"), cta=0)
+    span = iteration_cycles(program, events, 0, 2, 3)
+    assert (span.first_role, span.last_role) == ("producer", "consumer")
+    begins = {(begin.warp, begin.iteration): begin.cycle for begin in data.iterations}
+    assert span.start_cycle == begins[0, 2] < begins[1, 2]
+    texts = [text.get_text() for text in draw_timeline(data, "tiny").axes[0].texts]
+    assert texts.count("iteration 3") == 2
+    together = draw_timeline(timeline(tiny_program, result, load_gpu("h200"), cta=0), "tiny")
+    assert [text.get_text() for text in together.axes[0].texts].count("iteration 3") == 1
+
+
+def test_a_window_without_length_is_refused(tiny_program, tiny_result):
+    with pytest.raises(UserError, match="timeline: a window ends after it begins, got cycles 200 to 200"):
+        timeline(tiny_program, tiny_result, load_gpu("h200"), cycles=(200, 200))
+
+
 def test_iterations_begin_where_the_loop_body_begins_again(window, tiny_program, tiny_result):
     """The body starts at its ldmatrix (pc 3) and runs six times."""
     first_pc = window.issues[window.issues["pc"] == 3]
@@ -89,14 +117,15 @@ def test_iterations_begin_where_the_loop_body_begins_again(window, tiny_program,
 
 def test_iterations_last_from_their_first_issue_to_their_last_in_any_warp(window, tiny_program, tiny_result):
     begins = {begin.iteration: begin.cycle for begin in window.iterations if begin.warp == 0}
-    start, end = iteration_cycles(tiny_program, tiny_result.events, window.cta, 2, 3)
+    start, end, *roles = iteration_cycles(tiny_program, tiny_result.events, window.cta, 2, 3)
     assert start == begins[2]  # warp 0 starts first, warp 3 six cycles later
     barriers = window.issues[(window.issues["pc"] == 9) & (window.issues["warp"] == 3)]
     assert end == barriers["end"][3]
+    assert roles == ["all", "all"]
 
 
 def test_iterations_that_are_not_recorded_whole_have_no_cycles(window, tiny_program, tiny_result):
-    _, end = iteration_cycles(tiny_program, tiny_result.events, window.cta, 2, 3)
+    end = iteration_cycles(tiny_program, tiny_result.events, window.cta, 2, 3).end_cycle
     part = tiny_result.events[tiny_result.events["end"] < end]
     assert iteration_cycles(tiny_program, part, window.cta, 2, 3) is None
     assert iteration_cycles(tiny_program, part, window.cta, 1, 2) is not None
@@ -136,6 +165,24 @@ def test_two_windows_share_an_axis_that_starts_with_each(tiny_program, tiny_resu
     assert [axes.get_xlim() for axes in panels] == [(100, 500)] * 2
 
 
+@pytest.mark.parametrize("cycles", [2, 9, 14, 19, 25, 60])
+def test_texts_of_the_figure_stay_in_it_and_names_of_groups_in_their_bars(window, cycles):
+    """A thousand iterations in, names are long; a bar that is cut at the edge of the window may be short."""
+    start = window.start_cycle
+    late = (CopyGroup(0, 1207, start - 50, start + cycles), CopyGroup(0, 1208, start + cycles, window.end_cycle + 50))
+    long = "hgemm_warp_specialized M=1024 N=1024 K=1024 swizzle=128B on h200: iterations 8 (producer) to 11 (consumer)"
+    drawn = draw_timelines([dataclasses.replace(window, copies=late), window], [long, "tiny"])
+    renderer = FigureCanvasAgg(drawn).get_renderer()
+    shown = drawn.get_tightbbox(renderer)
+    assert shown.x0 >= 0 and shown.x1 <= drawn.get_figwidth() and shown.y0 >= 0 and shown.y1 <= drawn.get_figheight()
+    edges = drawn.axes[0].transData.transform([(start, 0), (start + cycles, 0), (window.end_cycle, 0)])[:, 0]
+    texts = {text.get_text(): text for text in drawn.axes[0].texts}
+    names = {name: text.get_window_extent(renderer) for name, text in texts.items() if name.endswith(("1207", "1208"))}
+    assert "group 1208" in names and names["group 1208"].x0 >= edges[1] and names["group 1208"].x1 <= edges[2]
+    for name in {"group 1207", "1207"} & names.keys():
+        assert edges[0] <= names[name].x0 and names[name].x1 <= edges[1]
+
+
 def test_a_letter_of_the_text_is_what_fills_most_of_its_column(window):
     """One column per cycle: every cycle shows the very event."""
     columns = window.end_cycle - window.start_cycle
@@ -162,3 +209,8 @@ def test_rows_of_the_text_are_equally_long_and_its_legend_names_every_letter(win
 def test_no_letter_means_two_things():
     letters = [*ISSUE_LETTERS, *STATE_LETTERS.values()]
     assert len(letters) == len(set(letters)) == len(ISSUE_CLASSES) + len(WARP_STATES)
+
+
+def test_a_window_between_iterations_is_drawn_without_their_names(window):
+    drawn = draw_timeline(dataclasses.replace(window, iterations=()), "tiny")
+    assert not [text for text in drawn.axes[0].texts if text.get_text().startswith("iteration")]

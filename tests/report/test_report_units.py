@@ -12,7 +12,7 @@ from gpusim.program import Program
 from gpusim.report.executions import static_executions
 from gpusim.report.memory_chart import memory_chart, scaled, traffic
 from gpusim.report.metric import Run
-from gpusim.report.metrics import metric_values
+from gpusim.report.metrics import run_metrics
 from gpusim.report.roofline import roofline
 from gpusim.report.tables import global_memory_table, shared_memory_table
 from gpusim.report.units import compute_units, memory_units, pipe_busy_cycles
@@ -27,7 +27,7 @@ def run(tiny_program: Program, tiny_result: SimulationResult) -> Run:
 
 
 def _values(run: Run) -> dict:
-    return metric_values(run.program, run.result, run.spec)
+    return run_metrics(run)
 
 
 def test_a_pipe_is_busy_for_the_issue_interval_of_each_of_its_instructions(run: Run):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import gpusim as gs
@@ -105,6 +105,53 @@ def test_a_missing_step_that_silicon_may_forgive_is_a_hazard(leave_out: str, kin
 
 
 @gs.kernel
+def from_registers(ctx, A, B, D, *, leave_out=""):  # type: ignore[no-untyped-def]
+    """One warpgroup keeps A in registers, two stages in turn; D is never stored."""
+    mma = gs.tiled_mma(gs.mma.SM90_64x64x16_F32F16F16F32_RS, tile=(M, N), warps=(4, 1))
+    m, n = ctx.launch((1, 1), warps=4)
+    gA, gB = ctx.bulk_tile(A, (M, K), (m, None)), ctx.bulk_tile(B, (N, K), (n, None))
+    sA, sB = (ctx.smem_operand(name, gs.f16, (64, K, STAGES)) for name in ("sA", "sB"))
+    ab = ctx.pipeline("ab", num_stages=STAGES, tx_bytes=sA.stage_bytes + sB.stage_bytes)
+    accumulators, fragment = ctx.accumulators(mma), ctx.operand_fragment(mma, K)
+    ctx.init_barriers()
+    ctx.sync_threads()
+    for k in range(STAGES):
+        empty = ab.producer().acquire_and_advance()
+        ctx.copy(gs.copy.SM90_TMA_LOAD, gA[..., k], sA[..., empty.index], barrier=empty.barrier)
+        ctx.copy(gs.copy.SM90_TMA_LOAD, gB[..., k], sB[..., empty.index], barrier=empty.barrier)
+    for k in range(STAGES):
+        full = ab.consumer().wait_and_advance()
+        if leave_out != "load":
+            ctx.load_operand(fragment, sA[..., k])
+        if leave_out != "fence" or k == 0:
+            ctx.warpgroup_arrive()
+        ctx.gemm(mma, accumulators, fragment, sB[..., k], accumulate=k > 0)
+        ctx.warpgroup_commit()
+        if leave_out != "wait":
+            ctx.warpgroup_wait(0)
+        full.release()
+    ctx.warpgroup_wait(0)
+
+
+def with_a_in_registers(leave_out: str) -> ExecutionResult:
+    shapes = {"A": (M, 2 * K), "B": (N, 2 * K), "D": (M, N)}
+    program = from_registers.record(gs.load_gpu("h200"), *(gs.tensor(name, gs.f16, shape)
+                                                           for name, shape in shapes.items()), leave_out=leave_out)
+    return execute(program, {name: np.ones(shape, np.float16) for name, shape in shapes.items()})
+
+
+@pytest.mark.parametrize(("leave_out", "kind"), [("", ""), ("wait", "group"), ("fence", "wgmma_fence")])
+def test_registers_of_a_belong_to_wgmma_until_it_is_waited_for(leave_out: str, kind: str) -> None:
+    kinds = {hazard.kind for hazard in with_a_in_registers(leave_out).hazards}
+    assert kind in kinds if kind else not kinds
+
+
+def test_a_that_was_never_loaded_is_refused() -> None:
+    with pytest.raises(gs.UserError, match="A must be in registers before a wgmma reads it"):
+        with_a_in_registers("load")
+
+
+@gs.kernel
 def round_trip(ctx, A, D, *, tile=(64, 64), swizzle="128B", major="K"):  # type: ignore[no-untyped-def]
     """One warp brings tiles by TMA and sends them on."""
     m, _ = ctx.launch((-(-A.shape[0] // tile[0]), 1), warps=1)
@@ -132,6 +179,7 @@ def test_what_tma_brings_it_takes_back(swizzle: str, major: str, rows: int, bloc
     """Any tile, swizzle and major, tensors that end anywhere: every element arrives, nothing else is written."""
     along = GMMA_SPANS[swizzle] // 2 * blocks
     tile = (64 * rows, along) if major == "K" else (-(-along // 64) * 64, 8 * rows)
+    assume(2 * 2 * tile[0] * tile[1] <= gs.load_gpu("h200").sm.shared_bytes_per_cta_max)  # two stages of it
     mode = int(major == "K")
     strides = [1, 1]
     strides[1 - mode] = -(-sizes[mode] // 8) * 8

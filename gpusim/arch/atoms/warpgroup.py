@@ -21,8 +21,8 @@ WIDEST = 256
 
 @dataclass(frozen=True)
 class GmmaAtom:
-    """wgmma.mma_async, both operands in shared memory, under CuTe's name. ``C_tv`` maps (thread of the warpgroup,
-    value) to the column-major index in (64, n), as CuTe's CLayout_64xN."""
+    """wgmma.mma_async under CuTe's name: SS has both operands in shared memory, RS has A in registers. ``C_tv`` maps
+    (thread of the warpgroup, value) to the column-major index in (64, n), as CuTe's CLayout_64xN."""
 
     name: str
     mnemonic: str
@@ -31,6 +31,7 @@ class GmmaAtom:
     dtype_a: str
     dtype_b: str
     C_tv: Layout
+    a_in_registers: bool = False
 
     @property
     def dtype_c(self) -> str:
@@ -59,20 +60,23 @@ def _gmma_atoms() -> Iterator[GmmaAtom]:
         accumulators = Layout(((4, 8, 4), (2, 2, n // 8)), ((128, 1, 16), (64, 8, 512)))
         mnemonic = f"HGMMA.{ROWS}x{n}x16.{d.upper()}" + (".BF16" if a == "bf16" else "")
         types = (d + a + a + d).upper()
-        yield GmmaAtom(f"SM90_{ROWS}x{n}x16_{types}_SS", mnemonic, (ROWS, n, 16), d, a, a, accumulators)
+        for ending, in_registers in (("SS", False), ("RS", True)):
+            yield GmmaAtom(f"SM90_{ROWS}x{n}x16_{types}_{ending}", mnemonic, (ROWS, n, 16), d, a, a, accumulators,
+                           in_registers)
 
 
 GMMA_ATOMS: Mapping[str, GmmaAtom] = MappingProxyType({atom.name: atom for atom in _gmma_atoms()})
 BULK_ATOMS: Mapping[str, BulkAtom] = MappingProxyType({atom.name: atom for atom in (
     BulkAtom("SM90_TMA_LOAD", "UTMALDG.2D", "TMALDG", "global", "shared"),
+    BulkAtom("SM90_TMA_LOAD_MULTICAST", "UTMALDG.2D.MULTICAST", "TMALDG", "global", "shared"),
     BulkAtom("SM90_TMA_STORE", "UTMASTG.2D", "TMASTG", "shared", "global"))})
 
-_BY_MNEMONIC = {atom.mnemonic: atom for atom in GMMA_ATOMS.values()}
+_BY_MNEMONIC = {(atom.mnemonic, atom.a_in_registers): atom for atom in GMMA_ATOMS.values()}
 
 
-def gmma_of(mnemonic: str) -> GmmaAtom | None:
-    """The atom of a SASS mnemonic; None: no wgmma that is known."""
-    return _BY_MNEMONIC.get(mnemonic)
+def gmma_of(mnemonic: str, *, a_in_registers: bool = False) -> GmmaAtom | None:
+    """The atom of a SASS mnemonic, which does not say where A is; None: no wgmma that is known."""
+    return _BY_MNEMONIC.get((mnemonic, a_in_registers))
 
 
 def require_hopper(what: str, spec: GpuSpec) -> None:

@@ -21,6 +21,8 @@ from gpusim.files import replacing
 __all__ = ["draw_bank_hits", "draw_copy", "draw_layout", "draw_mma", "draw_tv", "save"]
 
 _BANKS, _BANK_BITS = 32, 32
+_TINT = 0.5
+"""How much of a colour is left beside white."""
 _PASTELS = ("#c8d8f8", "#f8d0c8", "#d0efc8", "#f3e3b0", "#e2cdf2", "#c5ecec", "#f6cfe3", "#dedede")
 
 
@@ -97,11 +99,11 @@ def _palette(index: np.ndarray) -> np.ndarray:
 
 
 def _bank_colours(banks: np.ndarray) -> np.ndarray:
-    """One light hue per bank, neighbours alike, bank 31 next to bank 0."""
-    from matplotlib.colors import hsv_to_rgb
+    """From bank 0, dark, to bank 31, light: colour-blind readers and grey prints tell them apart; ink stays legible."""
+    import matplotlib
 
-    hue = banks / _BANKS
-    return hsv_to_rgb(np.stack([hue, np.full_like(hue, 0.35), np.full_like(hue, 0.97)], axis=-1))
+    scale = matplotlib.colormaps["cividis"](banks / (_BANKS - 1))[..., :3]
+    return 1 - _TINT * (1 - scale)
 
 
 def _add_bank_key(figure: Any) -> None:

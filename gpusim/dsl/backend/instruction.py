@@ -30,7 +30,7 @@ ASYNC_ORDER = frozenset({Kind.commit, Kind.depbar, Kind.barrier, Kind.membar, Ki
                          Kind.wgmma_control})
 """Kinds that synchronise: they keep their mutual order, and no memory access moves across them."""
 
-FENCES = frozenset({Kind.branch, Kind.exit})
+FENCES = frozenset({Kind.branch, Kind.exit, Kind.cluster_barrier})
 """Kinds nothing moves across."""
 
 LOAD_TO_USE_CYCLES = 300

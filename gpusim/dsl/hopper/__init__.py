@@ -1,5 +1,5 @@
-"""Models what Hopper adds to a kernel: TMA, mbarrier pipelines, warpgroup MMAs, and the code ptxas makes of them.
-Leaves out clusters of more than one CTA and multicast.
+"""Models what Hopper adds to a kernel: TMA, mbarrier pipelines, wgmma, clusters, and the code that ptxas makes of them.
+Leaves out distributed shared memory other than multicast loads and arrivals at mbarriers.
 
 Instructions per warp, read from CUTLASS 4.2's sm90 kernels as nvcc 13 compiles them (KernelTmaWarpSpecialized
 128x128x64 with 6 stages, ...Cooperative 256x128x64 with 4):
@@ -16,5 +16,7 @@ Instructions per warp, read from CUTLASS 4.2's sm90 kernels as nvcc 13 compiles 
 | tail | 8 per stage |
 
 The loops come out as compiled: 55 instructions of the consumer, 30 of the producer. What a wait that fails executes
-besides (NANOSLEEP.SYNCS and another try) is not recorded.
+besides (NANOSLEEP.SYNCS and another try) is not recorded. Clusters change names, not numbers: UTMALDG.2D.MULTICAST, and
+UCGABAR_ARV and UCGABAR_WAIT for the first BAR. They were not seen compiled, nor was A in
+registers: an HGMMA has the descriptor of B alone then.
 """

@@ -27,9 +27,9 @@ VERBS = {"TMALDG": "tma.load {global} -> {shared}", "TMASTG": "tma.store {shared
 
 
 def bulk_copy(recorder: Recorder, mover: Mover, atom: BulkAtom, tile: BulkTile, shared: OperandTile,
-              barrier: int) -> tuple[Code, Instance]:
-    """One warp's lane starts the copies of a tile's boxes: the role's first warp. Raises UserError where the tiles
-    differ."""
+              barrier: int, sharers: tuple[int, ...] = (), part: int = 0) -> tuple[Code, Instance]:
+    """One warp's lane starts the copies of a tile's boxes: the role's first warp. ``sharers``: ranks of the CTAs that
+    need the tile, of which this one loads a ``part`` for all of them. Raises UserError where the tiles differ."""
     if tile.along is not None or tile.shape != shared.of.layout.extent or tile.tensor.dtype != shared.of.dtype:
         raise UserError("a bulk copy moves equal tiles", got=f"{tile.shape} of {tile.tensor.dtype} and "
                         f"{shared.of.layout.extent} of {shared.of.dtype}",
@@ -39,13 +39,13 @@ def bulk_copy(recorder: Recorder, mover: Mover, atom: BulkAtom, tile: BulkTile, 
                         place=f"{tile.tensor.name}, {shared.of.name}", suggestion="major='K' for a tensor by row, 'MN'")
     moved, left = split(_bytes(tile, tile.start) + mover.residue(tile.tensor.name), LINE_BYTES)
     row_number = mover.row(tile.tensor.name)
-    boxes = list(shared.boxes())
+    boxes = list(shared.boxes(part, max(1, len(sharers))))
     inside = tuple(max(0, whole - start) for whole, start in zip(tile.inside, tile.start, strict=True))
     clipped = tuple(min(n, rest - origin) for n, rest, origin in zip(tile.shape, inside, tile.origin, strict=True))
-    key = (atom.name, row_number, tile.shape, tile.origin, clipped, left, shared.of.name)
+    key = (atom.name, row_number, tile.shape, tile.origin, clipped, left, shared.of.name, sharers, part)
     row = recorder.access_row(key, lambda: [
-        _access(atom, tile, (inside[0], inside[1]), box, shared, left, row_number, recorder.num_warps)
-        for box in boxes])
+        _access(atom, tile, (inside[0], inside[1]), box, shared, left, row_number, recorder.num_warps,
+                sum(1 << rank for rank in sharers)) for box in boxes])
     code = recorder.kept(("bulk", atom.name, tile.tensor.name, shared.of.name), lambda: _code(
         recorder.registers, atom, len(boxes)))
     if atom.target == "global":
@@ -58,9 +58,9 @@ def _bytes(tile: BulkTile, place: tuple[int, int]) -> int:
 
 
 def _access(atom: BulkAtom, tile: BulkTile, inside: tuple[int, int], box: Box, shared: OperandTile, left: int,
-            tensor: int, warps: int) -> Access:
+            tensor: int, warps: int, ctas: int) -> Access:
     """The elected lane of the first warp copies, the others do nothing; ``inside``: elements that the tensor has from
-    the tile's start on."""
+    the tile's start on, 0 for a tile outside it, whose base is the last tile's; ``ctas``: who gets it, a bit each."""
     element, along = tile.tensor.dtype.bytes, tile.contiguous
     across, pitch = 1 - along, tile.tensor.bytes_of(tile.tensor.strides[1 - along])
     first = tile.origin[0] + box.origin[0], tile.origin[1] + box.origin[1]
@@ -73,12 +73,14 @@ def _access(atom: BulkAtom, tile: BulkTile, inside: tuple[int, int], box: Box, s
     moved[0] = box.shape[0] * box.shape[1] * element
     origin = [0, 0]
     origin[across], origin[along] = first[across], first[along] + left // element
+    beyond = [shape * (whole == 0) for shape, whole in zip(tile.tensor.shape, tile.inside, strict=True)]
+    origin = [place + more for place, more in zip(origin, beyond, strict=True)]
     place = BulkBox(-1, 0, tensor, (origin[0], origin[1]), box.shape, box.shared_byte, shared.of.layout.swizzle)
     names = {"global": tile.tensor.name, "shared": shared.of.name}
-    mask = np.zeros(warps, np.uint32)
-    mask[0] = FIRST_LANE
+    mask, targets = np.zeros(warps, np.uint32), np.zeros(warps, np.uint16)
+    mask[0], targets[0] = FIRST_LANE, ctas
     return Access(atom.operation, VERBS[atom.operation].format(**names), 0, None, None, tensor, mask,
-                  np.zeros(warps, np.uint32), BulkRows(offsets, bytes_inside, moved, (place,)))
+                  np.zeros(warps, np.uint32), BulkRows(offsets, bytes_inside, moved, (place,)), cta_mask=targets)
 
 
 def _code(registers: Registers, atom: BulkAtom, boxes: int) -> Code:

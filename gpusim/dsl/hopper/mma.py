@@ -1,5 +1,5 @@
-"""Models the tiled MMA of warpgroups: wgmma with both operands in shared memory, its accumulators and its code.
-Leaves out operands in registers, and instructions narrower than the tile."""
+"""Models the tiled MMA of warpgroups: wgmma with A in shared memory or registers, its accumulators and its code.
+Leaves out instructions narrower than the tile, and A in registers for more than one block of rows."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ from gpusim.errors import UserError
 from gpusim.program import MatrixOperand
 from gpusim.program.access_builder import Access
 
-__all__ = ["CLOSES_GROUP", "Accumulators", "WarpgroupMma", "closing", "gemm_code", "tiled_mma"]
+__all__ = ["CLOSES_GROUP", "Accumulators", "OperandFragment", "WarpgroupMma", "closing", "gemm_code", "tiled_mma"]
 
-CLOSES_GROUP = 1
-"""Bit of HGMMA's operand, ``gsb0`` in SASS."""
+CLOSES_GROUP, FROM_REGISTERS = 1, 2
+"""Bits of HGMMA's operand: ``gsb0`` in SASS, and A that is in registers."""
+FRAGMENT_REGISTERS = 4
+"""Of A, 16 of k."""
 ALL_LANES = 0xFFFFFFFF
 MOST_ACCUMULATORS = 224
 DESCRIPTORS = 4
@@ -72,6 +74,29 @@ class Accumulators:
         return self.groups[0][0], sum(count for _, count in self.groups)
 
 
+@dataclass(frozen=True)
+class OperandFragment:
+    """A thread's registers of A: ``steps`` of 16 along k, four registers each."""
+
+    mma: WarpgroupMma
+    registers: Group
+
+    @property
+    def steps(self) -> int:
+        return self.registers[1] // FRAGMENT_REGISTERS
+
+    def step(self, k: int) -> Group:
+        return self.registers[0] + FRAGMENT_REGISTERS * k, FRAGMENT_REGISTERS
+
+
+def operand_fragment(registers: Registers, mma: WarpgroupMma, k: int) -> OperandFragment:
+    """Raises UserError for an MMA whose A is not in registers, or not in those of one block of rows."""
+    if not mma.atom.a_in_registers or mma.blocks != 1 or k % mma.atom.shape_mnk[2]:
+        raise UserError("A in registers is that of an _RS atom, 64 rows a warpgroup, a multiple of 16 along k",
+                        got=f"{mma.atom.name}, {mma.tile[0]} rows for {mma.warpgroups} warpgroups, {k} along k")
+    return OperandFragment(mma, registers.vector(FRAGMENT_REGISTERS * (k // mma.atom.shape_mnk[2])))
+
+
 @overload
 def tiled_mma(atom: MmaAtom, *, tile: tuple[int, int], warps: tuple[int, int], partitions: int = 1,
               interleaved: bool = False) -> TiledMma: ...
@@ -112,24 +137,37 @@ def accumulators(registers: Registers, mma: WarpgroupMma) -> Accumulators:
     return Accumulators(mma, tuple((start + each * block, each) for block in range(mma.blocks)))
 
 
-def gemm_accesses(mma: WarpgroupMma, a: OperandTile, b: OperandTile, warps: int) -> list[Access]:
-    """Per k step and block of rows: where each warpgroup finds its operands."""
-    _require_operand(a, mma.tile[0], mma, "A")
+def gemm_accesses(mma: WarpgroupMma, a: OperandTile | OperandFragment, b: OperandTile, warps: int) -> list[Access]:
+    """Per k step and block of rows: where each warpgroup finds its operands in shared memory."""
+    step, (length, name) = mma.atom.shape_mnk[2], _along_k(mma, a)
     _require_operand(b, mma.tile[1], mma, "B")
-    step, steps = mma.atom.shape_mnk[2], a.of.layout.extent[1] // mma.atom.shape_mnk[2]
-    if a.of.layout.extent[1] != b.of.layout.extent[1]:
-        raise UserError("A and B must be equally long along k", place=f"{a.of.name}, {b.of.name}",
-                        got=f"{a.of.layout.extent[1]} and {b.of.layout.extent[1]}")
-    return [_gemm_access(mma, a, b, k * step, block, warps) for k in range(steps) for block in range(mma.blocks)]
+    if length != b.of.layout.extent[1]:
+        raise UserError("A and B must be equally long along k", place=f"{name}, {b.of.name}",
+                        got=f"{length} and {b.of.layout.extent[1]}")
+    return [_gemm_access(mma, a, b, k, block, warps) for k in range(0, length, step) for block in range(mma.blocks)]
 
 
-def _gemm_access(mma: WarpgroupMma, a: OperandTile, b: OperandTile, k: int, block: int, warps: int) -> Access:
+def _along_k(mma: WarpgroupMma, a: OperandTile | OperandFragment) -> tuple[int, str]:
+    """Elements of A along k, and its name. Raises UserError where A is not where the atom wants it."""
+    if isinstance(a, OperandFragment) != mma.atom.a_in_registers:
+        raise UserError("_RS atoms take A from registers, _SS atoms from shared memory", got=mma.atom.name,
+                        suggestion="ctx.operand_fragment")
+    if isinstance(a, OperandFragment):
+        return a.steps * mma.atom.shape_mnk[2], "A"
+    _require_operand(a, mma.tile[0], mma, "A")
+    return a.of.layout.extent[1], a.of.name
+
+
+def _gemm_access(mma: WarpgroupMma, a: OperandTile | OperandFragment, b: OperandTile, k: int, block: int,
+                 warps: int) -> Access:
     matrices = []
     for group in range(mma.warpgroups):
-        left = a.of.layout.descriptor(mma.first_row(block, group), k, a.base_address)
-        right = b.of.layout.descriptor(0, k, b.base_address)
-        matrices += [MatrixOperand(-1, group, "A", left), MatrixOperand(-1, group, "B", right)]
-    return Access("GMMA", f"wgmma {a.of.name} {b.of.name}", 0, None, None, -1, np.full(warps, ALL_LANES, np.uint32),
+        if isinstance(a, OperandTile):
+            left = a.of.layout.descriptor(mma.first_row(block, group), k, a.base_address)
+            matrices.append(MatrixOperand(-1, group, "A", left))
+        matrices.append(MatrixOperand(-1, group, "B", b.of.layout.descriptor(0, k, b.base_address)))
+    name = a.of.name if isinstance(a, OperandTile) else "registers"
+    return Access("GMMA", f"wgmma {name} {b.of.name}", 0, None, None, -1, np.full(warps, ALL_LANES, np.uint32),
                   np.zeros(warps, np.uint32), matrices=tuple(matrices))
 
 
@@ -139,6 +177,20 @@ def _require_operand(tile: OperandTile, rows: int, mma: WarpgroupMma, name: str)
         raise UserError(f"operand {name} of {mma.atom.name} has {rows} rows of {wanted}, a multiple of "
                         f"{mma.atom.shape_mnk[2]} along k", place=tile.of.name,
                         got=f"{layout.extent[0]} x {layout.extent[1]} of {tile.of.dtype}")
+
+
+def register_code(recorder: Recorder, mma: WarpgroupMma, into: Accumulators, a: OperandFragment, stage: Group, *,
+                  accumulate: bool) -> Code:
+    """The same with A in registers: there is one block of rows, and descriptors are those of B."""
+    registers = recorder.registers
+    address, descriptor = registers.uniform(), registers.uniform(2)
+    lines = [Line("ULEA", address, (stage,))]
+    for k in range(a.steps):
+        lines += [Line("UIADD3" if k else "UMOV", (descriptor[0], 1), (address,)), Line("UMOV", (descriptor[0] + 1, 1))]
+        adds = (into.groups[0],) if accumulate or k else ()
+        lines.append(Line(mma.atom.mnemonic, into.groups[0], (a.step(k), descriptor, *adds), k,
+                          immediate=FROM_REGISTERS))
+    return Code(tuple(lines))
 
 
 def gemm_code(recorder: Recorder, mma: WarpgroupMma, into: Accumulators, steps: int, stage: Group, *,

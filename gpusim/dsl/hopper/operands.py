@@ -69,12 +69,19 @@ class OperandTile:
     def base_address(self) -> int:
         return self.of.base_address + self.stage * self.of.stage_bytes
 
-    def boxes(self) -> Iterator[Box]:
-        """Boxes of the first stage: a block each, of at most MOST_BOX_ROWS rows."""
+    def boxes(self, part: int = 0, parts: int = 1) -> Iterator[Box]:
+        """Boxes of the first stage: a block each, of at most MOST_BOX_ROWS rows; of those one of several ``parts``,
+        as CuTe's tma_partition cuts a tile among the CTAs that share it. Raises UserError where they are not whole."""
         layout = self.of.layout
         for block in range(layout.blocks):
-            for row in range(0, layout.rows, MOST_BOX_ROWS):
-                rows, column = min(MOST_BOX_ROWS, layout.rows - row), block * layout.block_columns
+            for first in range(0, layout.rows, MOST_BOX_ROWS):
+                rows, column = min(MOST_BOX_ROWS, layout.rows - first), block * layout.block_columns
+                rows, left = divmod(rows, parts)
+                if left or rows * layout.span_bytes % layout.alignment_bytes:
+                    raise UserError("each CTA that shares a tile loads whole groups of 8 of its rows",
+                                    place=self.of.name, got=f"{layout.rows} rows for {parts} CTAs",
+                                    suggestion="a smaller cluster or a larger tile")
+                row = first + part * rows
                 place = self.of.base_address + block * layout.block_bytes + row * layout.span_bytes
                 origin, shape = (row, column), (rows, layout.block_columns)
                 yield (Box(origin, shape, place) if layout.major == "K" else

@@ -1,9 +1,11 @@
 """Models pipelines between roles: stages of shared memory behind pairs of mbarriers, CuTe's acquire, commit, wait,
-release, tail. Leaves out clusters, and waits that give up (try_wait).
+release, tail. Leaves out waits that give up (try_wait).
 
 A full barrier completes when the stage's data have arrived, an empty one when all its readers have released it. A
 barrier's phase is even and odd in turns; who waits names the parity of the phase, and a producer's first waits name
-the phase before the first, which has completed.
+the phase before the first, which has completed. In a cluster, who fills a stage by TMA may fill those of other CTAs
+(multicast): consumers release it to all CTAs in their row and column of the cluster, one lane of a warpgroup for each
+(cutlass/pipeline/sm90_pipeline.hpp, PipelineTmaAsync).
 """
 
 from __future__ import annotations
@@ -12,11 +14,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from gpusim.arch.atoms.warpgroup import WARPS_PER_GROUP
 from gpusim.dsl.registers import Group
 from gpusim.dsl.statements import Code, Instance, Line
 from gpusim.dsl.tiled import LANES
 from gpusim.errors import UserError, did_you_mean
 from gpusim.program import MBarrierAction, pack_mbarrier
+from gpusim.program.access_builder import Access
 
 if TYPE_CHECKING:
     from gpusim.dsl.hopper.verbs import HopperVerbs
@@ -39,10 +45,11 @@ class Pipeline:
     tx_bytes: int
     full: tuple[int, ...]
     empty: tuple[int, ...]
+    is_shared: bool = False  # CTAs of a cluster fill each other's stages
 
     @classmethod
     def make(cls, ctx: HopperVerbs, name: str, num_stages: int, via: str, tx_bytes: int, producer_warps: int,
-             consumer_warps: int) -> Pipeline:
+             consumer_warps: int, private: bool = False) -> Pipeline:
         """Raises UserError for a pipeline that cannot run."""
         if via not in VIA:
             raise UserError("a pipeline's data come by TMA or by cp.async", place=name, got=f"via='{via}'",
@@ -52,8 +59,15 @@ class Pipeline:
                             got=f"{num_stages} stages of {tx_bytes} bytes")
         arrivals = 1 if via == "tma" else producer_warps * LANES
         full = tuple(ctx.mbarrier(f"{name}.full[{n}]", arrivals) for n in range(num_stages))
-        empty = tuple(ctx.mbarrier(f"{name}.empty[{n}]", consumer_warps * LANES) for n in range(num_stages))
-        return cls(ctx, name, num_stages, via, tx_bytes, full, empty)
+        cluster = ctx.grid.cluster
+        is_shared = via == "tma" and cluster.size > 1 and not private
+        if is_shared and consumer_warps % WARPS_PER_GROUP:
+            raise UserError("in a cluster, whole warpgroups consume what TMA brings", place=name,
+                            got=f"{consumer_warps} warps")
+        groups, neighbours = consumer_warps // WARPS_PER_GROUP, cluster.m + cluster.n - 1
+        released = groups * neighbours if is_shared else consumer_warps * LANES
+        empty = tuple(ctx.mbarrier(f"{name}.empty[{n}]", released) for n in range(num_stages))
+        return cls(ctx, name, num_stages, via, tx_bytes, full, empty, is_shared)
 
     def producer(self) -> Producer:
         """The role being recorded fills stages."""
@@ -163,9 +177,13 @@ class Consumer(_Participant):
         return Stage(self, number, self.pipeline.full[number])
 
     def release(self, stage: Stage) -> None:
-        operand = pack_mbarrier(self.pipeline.empty[stage.index], MBarrierAction.arrive)
-        self.pipeline.ctx.code(self._kept("release", lambda: release_code(self)),
-                               Instance(shared_offset=LANES, operand=operand))
+        ctx = self.pipeline.ctx
+        operand, access = pack_mbarrier(self.pipeline.empty[stage.index], MBarrierAction.arrive), -1
+        if self.pipeline.is_shared:
+            access = ctx.recorder.access_row(("release",), lambda: [release_access(
+                ctx.grid.cluster.neighbours(ctx.grid.rank), ctx.recorder.num_warps)])
+        ctx.code(self._kept("release", lambda: release_code(self)),
+                 Instance(access, shared_offset=LANES, operand=operand))
 
 
 def wait_code(of: _Participant) -> Code:
@@ -190,6 +208,20 @@ def step_code(of: _Participant) -> Code:
     return Code((Line("UIADD3", step, (of.stage,)), Line("UISETP.NE.AND", last, (step,)),
                  Line("USEL", of.stage, (step, last)), Line("USEL", turn, (last,)),
                  Line("LOP3.LUT", of.phase, (of.phase, turn))))
+
+
+def release_access(ranks: tuple[int, ...], warps: int) -> Access:
+    """Which lanes of a warpgroup arrive at which CTAs: lane 8 c of warp w at rank c + 4 (w ^ c), so that warps share
+    the work."""
+    masks, lanes = np.zeros(warps, np.uint16), np.zeros(warps, np.uint32)
+    for warp in range(warps):
+        for column in range(WARPS_PER_GROUP):
+            rank = column + WARPS_PER_GROUP * (warp % WARPS_PER_GROUP ^ column)
+            if rank in ranks:
+                masks[warp] |= 1 << rank
+                lanes[warp] |= 1 << 8 * column
+    return Access("MBAR", "release to the cluster", 0, None, None, -1, lanes, np.zeros(warps, np.uint32),
+                  cta_mask=masks)
 
 
 def release_code(of: Consumer) -> Code:

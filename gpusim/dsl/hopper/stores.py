@@ -1,4 +1,4 @@
-"""Models the way of a warpgroup's accumulators to shared memory: pairs packed to 16 bits, stmatrix of 16 x 16.
+"""Models the way of a warpgroup's accumulators to shared memory and back: pairs packed to 16 bits, stmatrix, ldmatrix.
 Leaves out what happens to their values in between (the kernel's output operator) and TMA's store."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from gpusim.dsl.tiled import LANES
 from gpusim.errors import UserError
 from gpusim.program.access_builder import Access
 
-__all__ = ["PAIR", "STSM_COLUMNS", "pack_lines", "store_accesses", "store_code", "subtile_registers"]
+__all__ = ["PAIR", "STSM_COLUMNS", "load_code", "pack_lines", "store_accesses", "store_code", "subtile_registers"]
 
 STSM_COLUMNS, STSM_REGISTERS = 16, 4
 PAIR = "F2FP.F16.F32.PACK_AB"
@@ -41,8 +41,15 @@ def store_code(packed: Group, address: Group) -> Code:
                       for n in range(packed[1] // STSM_REGISTERS)))
 
 
-def store_accesses(mma: WarpgroupMma, shared: OperandTile) -> list[Access]:
-    """Lane l names row l % 8 of matrix l // 8: the 16 rows of a warp, two matrices of 8 columns."""
+def load_code(registers: Group, address: Group) -> Code:
+    """ldmatrix.x4 to four registers each."""
+    return Code(tuple(Line("LDSM.16.M88.4", (registers[0] + STSM_REGISTERS * n, STSM_REGISTERS), (address,), n)
+                      for n in range(registers[1] // STSM_REGISTERS)))
+
+
+def store_accesses(mma: WarpgroupMma, shared: OperandTile, *, load: bool = False) -> list[Access]:
+    """Lane l names row l % 8 of matrix l // 8: the 16 rows of a warp, two matrices of 8 columns. ``load``: the same
+    places, to be read."""
     layout, lane = shared.of.layout, np.arange(LANES)
     if layout.extent[0] != mma.pass_rows or layout.extent[1] % STSM_COLUMNS or layout.major != "K":
         raise UserError(f"a staging tile holds {mma.pass_rows} rows by row, a multiple of {STSM_COLUMNS} columns",
@@ -51,7 +58,8 @@ def store_accesses(mma: WarpgroupMma, shared: OperandTile) -> list[Access]:
     row = (warps * STSM_COLUMNS)[:, None] + lane // 8 % 2 * 8 + lane % 8
     descriptor = layout.descriptor(0, 0, shared.of.base_address)
     full = np.full(mma.num_warps, ALL_LANES, np.uint32)
-    return [Access("STSM4", f"stmatrix {shared.of.name}", 16,
+    operation, verb = ("LDSM4", "ldmatrix") if load else ("STSM4", "stmatrix")
+    return [Access(operation, f"{verb} {shared.of.name}", 16,
                    descriptor.addresses(row, column + lane // 16 * 8 + np.zeros_like(row), layout.element_bytes),
                    None, -1, full, np.zeros(mma.num_warps, np.uint32))
             for column in range(0, layout.extent[1], STSM_COLUMNS)]

@@ -8,12 +8,23 @@ from typing import Any
 from gpusim.arch import GpuSpec
 from gpusim.arch.atoms.warpgroup import BulkAtom, require_hopper
 from gpusim.cute.gmma import GmmaLayout
+from gpusim.dsl.clusters import ClusterShape
 from gpusim.dsl.dtypes import DType
 from gpusim.dsl.hopper.bulk import BULK_GROUP, bulk_copy
-from gpusim.dsl.hopper.mma import Accumulators, WarpgroupMma, accumulators, closing, gemm_accesses, gemm_code
+from gpusim.dsl.hopper.mma import (
+    Accumulators,
+    OperandFragment,
+    WarpgroupMma,
+    accumulators,
+    closing,
+    gemm_accesses,
+    gemm_code,
+    operand_fragment,
+    register_code,
+)
 from gpusim.dsl.hopper.operands import BulkTile, OperandTile, SmemOperand, require_tma
 from gpusim.dsl.hopper.pipeline import Pipeline
-from gpusim.dsl.hopper.stores import pack_lines, store_accesses, store_code, subtile_registers
+from gpusim.dsl.hopper.stores import load_code, pack_lines, store_accesses, store_code, subtile_registers
 from gpusim.dsl.launch import BlockCoordinate, Grid
 from gpusim.dsl.moves import Mover
 from gpusim.dsl.recorder import Recorder
@@ -30,6 +41,7 @@ __all__ = ["HopperVerbs"]
 NAMED_BARRIERS, REGISTER_UNIT = 16, 8
 BARRIER_BYTES = 8
 COUNT_SHIFT = 8
+MULTICAST = "SM90_TMA_LOAD_MULTICAST"
 ONCE = Instance()
 Coord = tuple[BlockCoordinate | None, BlockCoordinate | None]
 
@@ -76,14 +88,15 @@ class HopperVerbs:
         return len(self.barriers) - 1
 
     def pipeline(self, name: str, *, num_stages: int, via: str = "tma", tx_bytes: int = 0,
-                 producer_warps: int = 1, consumer_warps: int = 4) -> Pipeline:
+                 producer_warps: int = 1, consumer_warps: int = 4, private: bool = False) -> Pipeline:
         """Stages that one role fills and another one reads. ``via`` tma: ``tx_bytes`` of a stage's copies complete it;
-        cp_async: the copies of all threads of ``producer_warps``. ``consumer_warps`` release it, each lane once."""
+        cp_async: the copies of all threads of ``producer_warps``. ``consumer_warps`` release it, each lane once; in a
+        cluster, to all CTAs that may send data to this one, where a pipeline by TMA is not ``private``."""
         self.shared.array(f"{name} barriers", DType("u8", 8), 2 * num_stages * BARRIER_BYTES, None)
-        return Pipeline.make(self, name, num_stages, via, tx_bytes, producer_warps, consumer_warps)
+        return Pipeline.make(self, name, num_stages, via, tx_bytes, producer_warps, consumer_warps, private)
 
     def init_barriers(self) -> None:
-        """One warp initialises the CTA's mbarriers; a barrier of all threads must follow."""
+        """One warp initialises the CTA's mbarriers; a barrier of all threads must follow, or of all the cluster's."""
         registers = self.recorder.registers
         base, count = registers.uniform(), registers.uniform(2)
         lines = [Line("S2UR", base), Line("ULEA", base, (base,)), Line("ELECT", registers.predicate()),
@@ -95,6 +108,30 @@ class HopperVerbs:
             self.code(self.recorder.kept(("init",), lambda: Code((
                 Line("SYNCS.EXCH.64", (0, 0), (base, count), 0, operand=True),))), Instance(operand=nobody))
 
+    # clusters
+
+    def cluster_shape(self, cluster: tuple[int, int]) -> ClusterShape:
+        """CTAs along m and n. Raises UserError for a cluster that is too large, or that the GPU does not have."""
+        shape = ClusterShape(*cluster)
+        if shape.size > 1:
+            require_hopper("a cluster of several CTAs", self.spec)
+        return shape
+
+    @property
+    def cluster_rank(self) -> int:
+        """Of CTAs of this class in their cluster: x + y * m, x along m, y along n."""
+        return self.grid.rank
+
+    def cluster_arrive(self) -> None:
+        """barrier.cluster.arrive: each warp of the cluster arrives once, and goes on."""
+        require_hopper("the barrier of a cluster", self.spec)
+        self.code(self.recorder.kept(("cluster arrive",), lambda: Code((Line("UCGABAR_ARV"),))))
+
+    def cluster_wait(self) -> None:
+        """barrier.cluster.wait: until all warps of the cluster have arrived."""
+        require_hopper("the barrier of a cluster", self.spec)
+        self.code(self.recorder.kept(("cluster wait",), lambda: Code((Line("UCGABAR_WAIT"),))))
+
     # wgmma
 
     def accumulators(self, mma: WarpgroupMma) -> Accumulators:
@@ -102,19 +139,35 @@ class HopperVerbs:
         require_hopper(mma.atom.name, self.spec)
         return accumulators(self.recorder.registers, mma)
 
-    def warpgroup_gemm(self, mma: WarpgroupMma, into: Accumulators, a: OperandTile, b: OperandTile, *,
+    def operand_fragment(self, mma: WarpgroupMma, k: int) -> OperandFragment:
+        """Registers for A of an _RS atom, ``k`` elements long."""
+        return operand_fragment(self.recorder.registers, mma, k)
+
+    def load_operand(self, fragment: OperandFragment, shared: OperandTile) -> None:
+        """ldmatrix of A, 64 rows a warpgroup, K-major."""
+        if shared.of.layout.extent[1] * 4 != fragment.registers[1] * 16:
+            raise UserError("a fragment holds all of its stage along k", place=shared.of.name,
+                            got=f"{fragment.registers[1]} registers")
+        self.load_matrix(fragment.mma, fragment.registers, shared)
+
+    def warpgroup_gemm(self, mma: WarpgroupMma, into: Accumulators, a: OperandTile | OperandFragment, b: OperandTile, *,
                        accumulate: bool = True) -> None:
         """into += a * b over all k of a stage, or into = a * b. Asynchronous: operands and accumulators belong to the
         tensor cores until warpgroup_wait."""
         recorder = self.recorder
         if mma.num_warps != recorder.num_warps:
             raise UserError("a tiled MMA uses all warps of its role", got=f"{mma.num_warps} of {recorder.num_warps}")
-        row = recorder.access_row(("gmma", a.base_address, b.base_address, mma), lambda: gemm_accesses(
+        place = a.base_address if isinstance(a, OperandTile) else a
+        row = recorder.access_row(("gmma", place, b.base_address, mma), lambda: gemm_accesses(
             mma, a, b, recorder.num_warps))
-        steps = a.of.layout.extent[1] // mma.atom.shape_mnk[2]
-        code = recorder.kept(("gemm", into, a.of, b.of, accumulate), lambda: gemm_code(
-            recorder, mma, into, steps, recorder.kept(("gemm stage",), recorder.registers.uniform),
-            accumulate=accumulate))
+        stage = recorder.kept(("gemm stage",), recorder.registers.uniform)
+        if isinstance(a, OperandTile):
+            steps = a.of.layout.extent[1] // mma.atom.shape_mnk[2]
+            code = recorder.kept(("gemm", into, a.of, b.of, accumulate), lambda: gemm_code(
+                recorder, mma, into, steps, stage, accumulate=accumulate))
+        else:
+            code = recorder.kept(("gemm", into, a, b.of, accumulate), lambda: register_code(
+                recorder, mma, into, a, stage, accumulate=accumulate))
         self._in_flight()[into] = None
         self.code(code, Instance(row))
 
@@ -152,6 +205,16 @@ class HopperVerbs:
         self.code(lines)
         return packed
 
+    def load_matrix(self, mma: WarpgroupMma, registers: Group, shared: OperandTile) -> None:
+        """ldmatrix of a staging tile, what store_matrix would put there: pairs of 16 bits, half as many as columns / 2.
+        """
+        recorder = self.recorder
+        row = recorder.access_row(("ldsm", shared.of.name, mma), lambda: store_accesses(mma, shared, load=True))
+        address = recorder.kept(("ldsm address", shared.of.name), recorder.registers.vector)
+        code = recorder.kept(("ldsm", registers, shared.of.name), lambda: Code((
+            Line("LEA", address), *load_code(registers, address).lines)))
+        self.code(code, Instance(row, shared.stage * shared.of.stage_bytes))
+
     def store_matrix(self, mma: WarpgroupMma, packed: Group, shared: OperandTile) -> None:
         """stmatrix of packed pairs to a staging tile of as many rows as the warpgroups have in a block."""
         recorder = self.recorder
@@ -163,8 +226,13 @@ class HopperVerbs:
 
     def fence_async(self) -> None:
         """fence.proxy.async: what this thread wrote to shared memory is there for TMA once others know of it."""
+        written, seen = self.recorder.kept(("fence order",), self.recorder.registers.predicate), self._fenced()
         self.code(self.recorder.kept(("fence async",), lambda: Code((
-            Line("MEMBAR.ALL.CTA"), Line("FENCE.VIEW.ASYNC.S")))))
+            Line("MEMBAR.ALL.CTA", written), Line("FENCE.VIEW.ASYNC.S", seen, (written,))))))
+
+    def _fenced(self) -> Group:
+        """Stands for the scoreboard barrier of the last fence, which the next barrier waits for."""
+        return self.recorder.kept(("fenced",), self.recorder.registers.predicate)
 
     def named_barrier(self, number: int, *, warps: int) -> None:
         """bar.sync of ``warps`` warps, at one of the barriers 1 to 15."""
@@ -172,7 +240,7 @@ class HopperVerbs:
             raise UserError("a CTA has the named barriers 1 to 15", got=number)
         operand = number | warps * LANES << COUNT_SHIFT
         self.code(self.recorder.kept(("bar", operand), lambda: Code((
-            Line("BAR.SYNC.DEFER_BLOCKING", immediate=operand),))))
+            Line("BAR.SYNC.DEFER_BLOCKING", (0, 0), (self._fenced(),), immediate=operand),))))
 
     def bulk_commit(self) -> None:
         """cp.async.bulk.commit_group: the bulk stores since the last one are a group."""
@@ -196,13 +264,20 @@ class HopperVerbs:
         lines = (Line("USETMAXREG.TRY_ALLOC.CTAPOOL", granted), Line("BRA", (0, 0), (granted,)))
         self.code(Code(lines if grows else (Line("USETMAXREG.DEALLOC.CTAPOOL"),)))
 
-    def bulk(self, atom: BulkAtom, tile: BulkTile, shared: OperandTile, barrier: int | None) -> None:
-        """Start a TMA load that ``barrier`` counts, or a TMA store."""
+    def bulk(self, atom: BulkAtom, tile: BulkTile, shared: OperandTile, barrier: int | None,
+             multicast: str | None = None) -> None:
+        """Start a TMA load that ``barrier`` counts, or a TMA store. ``multicast``: see Context.copy."""
         require_hopper(atom.name, self.spec)
         if (barrier is None) != (atom.target == "global"):
             raise UserError("a TMA load names the barrier that counts its bytes, a store none",
                             got=f"barrier={barrier}")
-        code, instance = bulk_copy(self.recorder, self.mover, atom, tile, shared, -1 if barrier is None else barrier)
+        if (multicast is None) == (atom.name == MULTICAST):
+            raise UserError(f"{MULTICAST}, and nothing else, names the axis of the cluster whose CTAs share the tile",
+                            got=f"{atom.name} and multicast={multicast}")
+        rank = self.grid.rank
+        sharers = self.grid.cluster.sharers(rank, multicast) if multicast else ()
+        code, instance = bulk_copy(self.recorder, self.mover, atom, tile, shared, -1 if barrier is None else barrier,
+                                   sharers, sharers.index(rank) if sharers else 0)
         self.code(code, instance)
 
 

@@ -122,6 +122,7 @@ class TilePointer:
     pointer: Group = field(init=False)
     masks: list[Group] = field(init=False)
     base: Group = (0, 0)  # a pointer that was loaded from memory and that the other one is added to
+    kept: int = 0  # instructions of the set-up whose results an earlier tile of a persistent CTA has left
     places: dict[int, tuple[Group, Group]] = field(default_factory=dict)  # per piece: its pointer, its predicate
     steps: list[Line] = field(default_factory=list)
 
@@ -143,7 +144,7 @@ class TilePointer:
 
     def _based(self, count: int, others: Sequence[Group]) -> list[Line]:
         low, high = (self.pointer[0], 1), (self.pointer[0] + 1, 1)
-        lines = setup(self.registers, count, [low, high, *self.masks, *others])
+        lines = setup(self.registers, count - self.kept, [low, high, *self.masks, *others])
         if self.base[1]:
             start, _ = self.base
             lines += [Line("IADD3", low, (low, (start, 1))), Line("IADD3.X", high, (high, (start + 1, 1), low))]

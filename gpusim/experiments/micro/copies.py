@@ -1,19 +1,16 @@
-"""Models the cp.async tables: round trips, streams by footprint and row length (lsu.csv, launch.csv, memory.csv).
-Leaves out bulk copies, and tensors beyond L2, of which earlier launches left an unknown part there."""
+"""Models the cp.async tables: round trips (launch.csv, memory.csv); streams are counted (lsu.csv, launch.csv).
+Leaves out bulk copies, and streams whose places are apart (gpusim.experiments.micro.slots)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import pandas as pd
 
-from gpusim.arch import GpuSpec, load_gpu
 from gpusim.experiments.micro.compiled import HARDWARE, CompiledKernel, key_values, replay
-from gpusim.experiments.micro.probe import NoProgram, Probe, Quantity, cycles_between
-from gpusim.program import Program
+from gpusim.experiments.micro.probe import OVERWRITTEN, Probe, Quantity, cycles_between, refused
 from gpusim.sass import SassLaunch, Scalar, TensorPointer
 
 __all__ = ["copy_probes"]
@@ -54,35 +51,18 @@ def _memory(size_bytes: int) -> TensorPointer:
 
 
 def _stream(row: dict[str, Any]) -> Probe:
+    """Four groups in flight, all to the same places."""
     key = key_values(row["p1"], row["p2"], row["p3"])
-    footprint = key["footprint"]
-    memory = _memory(key["ctas"] * footprint + WARP_CHUNKS * key["pitch"])
-    cached = Scalar(int(row["what"] == "ca"))
-    parameters = (Scalar(key["rowbytes"]), Scalar(key["pitch"]), Scalar(footprint, 8), Scalar(STREAM_REPEATS), memory,
-                  CYCLES, cached)
-    launch = SassLaunch((key["ctas"], 1, 1), (32 * key["warps"], 1, 1), parameters, key["smem"], REGISTERS)
-    mechanism = f"cp.async.{row['what']} stream, {footprint >> 10} KiB"
     what = f"rows of {key['rowbytes']} B, pitch {key['pitch']}, {key['ctas']} CTAs, {key['warps']} warps, " \
            f"{key['smem'] >> 10} KiB shared"
-    return _probe(mechanism, what, "bandwidth", row["cycles"], "cpa", "lsu", launch,
-                  STREAM_REPEATS * COPIES * key["warps"])
+    return refused(f"cp.async.{row['what']} stream, {key['footprint'] >> 10} KiB", what, row["cycles"], OVERWRITTEN)
 
 
 def _rows(key: dict[str, int], measured: float) -> Probe:
-    row_bytes, warps, ctas, pitch = key["rowbytes"], key["warps"], key["ctas"], key["pitch"]
-    rows = warps * COPIES * WARP_CHUNKS * CHUNK_BYTES // row_bytes
-    memory = _memory((ctas - 1) * ROW_CTA_BYTES + rows * pitch + ROW_REPEATS * row_bytes)
-    parameters = (Scalar(pitch), Scalar(key["shared_pitch"]), Scalar(ROW_REPEATS), memory, CYCLES)
-    launch = SassLaunch((ctas, 1, 1), (32 * warps, 1, 1), parameters, ROW_SHARED_BYTES, REGISTERS)
-    what = f"rows of {row_bytes} B, pitch {pitch}, shared pitch {key['shared_pitch']}, {ctas} CTAs, {warps} warps"
-    probe = _probe(f"cp.async rows, {ctas} CTAs", what, "bandwidth", measured, f"rowsILi{row_bytes}E", "launch", launch,
-                   ROW_REPEATS * COPIES * warps)
-    fits = memory.size_bytes <= load_gpu("h200").l2.capacity_bytes
-    return probe if fits else replace(probe, build=_refuse)
-
-
-def _refuse(spec: GpuSpec) -> Program:
-    raise NoProgram("the tensor exceeds L2 and only the first CTA of the best launch was timed: its start is unknown")
+    """As many, to the same places, too."""
+    what = f"rows of {key['rowbytes']} B, pitch {key['pitch']}, shared pitch {key['shared_pitch']}, " \
+           f"{key['ctas']} CTAs, {key['warps']} warps"
+    return refused(f"cp.async rows, {key['ctas']} CTAs", what, measured, OVERWRITTEN)
 
 
 def _row_trip(key: dict[str, int], measured: float) -> Probe:

@@ -13,25 +13,22 @@ import numpy as np
 import pandas as pd
 
 from gpusim.arch import GpuSpec, load_gpu
-from gpusim.engine import simulate
 from gpusim.experiments.micro.bulk import bulk_probe
+from gpusim.experiments.micro.chases import chase_probe
 from gpusim.experiments.micro.compiled import HARDWARE, CompiledKernel
 from gpusim.experiments.micro.loops import body_after_clock, loop_around, looped_role, one_tensor_program, tail_pcs
-from gpusim.experiments.micro.probe import NoProgram, Probe, cta_bytes_per_cycle, cycles_between
+from gpusim.experiments.micro.probe import OVERWRITTEN, Probe, cta_bytes_per_cycle, refused
 from gpusim.program import Program
 from gpusim.program.access_builder import Access
 
 __all__ = ["memory_probes"]
 
 KIB, MIB = 1 << 10, 1 << 20
-LINE_BYTES, L2_STRIDE_BYTES, DRAM_STRIDE_BYTES = 128, 4096, 65536
 BY_SM_RING_BYTES = MIB
-MAX_HOPS = 1024
 CHUNK_BYTES, ACCESSES_PER_ITERATION = 16, 4
 TOTAL_BYTES = 256 * MIB
 """What all CTAs of a bandwidth probe move together, at most."""
 FULL_MASK = 0xFFFF_FFFF
-SEED = 1
 
 CHASES = {"ldg_l1_chase_cycles": ("chase_ca", "L1 latency"), "ldg_l2_chase_cycles": ("chase_cg", "L2 latency"),
           "ldg_l2_chase_cycles_by_sm": ("chase_cg", "L2 latency by SM"),
@@ -62,16 +59,7 @@ def memory_probes() -> Iterator[Probe]:
 def _unbuilt(row: dict[str, Any], reason: str) -> Probe:
     value = re.findall(r"[\d.]+", row["value"])
     measured = float(value[-1] if ";" in row["value"] else value[len(value) // 2])
-    return Probe(row["what"].removesuffix("_l2").replace("_", " "), row["param"], "bandwidth", measured,
-                 partial(_refuse, reason=reason), _nothing, recorded_sm=None)
-
-
-def _refuse(spec: GpuSpec, *, reason: str) -> Program:
-    raise NoProgram(reason)
-
-
-def _nothing(result: object) -> float:
-    raise NoProgram("nothing was simulated")
+    return refused(row["what"].removesuffix("_l2").replace("_", " "), row["param"], measured, reason)
 
 
 def _chase(row: dict[str, Any]) -> Probe:
@@ -81,48 +69,8 @@ def _chase(row: dict[str, Any]) -> Probe:
         sm, size = number, BY_SM_RING_BYTES
     else:
         size = number * {"KB": KIB, "MB": MIB, "GB": KIB * MIB}[row["param"][-2:]]
-    stride = {"chase_ca": LINE_BYTES, "chase_cg": L2_STRIDE_BYTES, "chase_cold": DRAM_STRIDE_BYTES}[part]
-    kernel = CompiledKernel("memory", part)
-    hops = _whole_bodies(kernel, min(MAX_HOPS, size // stride))
-    build = partial(_chase_program, kernel=kernel, stride_bytes=stride, ring=size // stride, hops=hops, sm=sm,
-                    passes=1 if part == "chase_cold" else 2)
-    read = partial(cycles_between, pcs=kernel.clock_pcs, per=hops)
-    return Probe(mechanism, row["param"] if "SM" not in mechanism else f"SM {sm}", "latency", float(row["value"]),
-                 build, read, l2="cold" if part == "chase_cold" else "warm", recorded_sm=sm)
-
-
-def _accesses_of_body(kernel: CompiledKernel) -> int:
-    return int((looped_role(kernel, body_after_clock(kernel), _chase_access(), np.zeros(1)).ops["access"] >= 0).sum())
-
-
-def _whole_bodies(kernel: CompiledKernel, hops: int) -> int:
-    per_body = _accesses_of_body(kernel)
-    return max(1, hops // per_body) * per_body
-
-
-def _chase_access() -> Access:
-    offset = np.full((1, 32), -1, np.int64)
-    offset[0, 0] = 0
-    return Access("LDG64", "pointer chase", 8, None, offset, 0, np.array([1], np.uint32), np.zeros(1, np.uint32))
-
-
-def _chase_program(
-    spec: GpuSpec, *, kernel: CompiledKernel, stride_bytes: int, ring: int, hops: int, sm: int, passes: int
-) -> Program:
-    """One thread follows ``hops`` pointers of a shuffled ring; the last pass stands between the clock reads.
-
-    One CTA per SM is launched, as on silicon; those on other SMs than ``sm`` leave at once.
-    """
-    order = np.random.default_rng(SEED).permutation(ring)[:hops] * stride_bytes
-    body = list(body_after_clock(kernel)) * (hops // _accesses_of_body(kernel))
-    first, last = kernel.clock_pcs[0], kernel.clock_pcs[-1]
-    chaser = looped_role(kernel, [*body * (passes - 1), first, *body, last], _chase_access(), order)
-    idle = looped_role(kernel, [], _chase_access(), order)
-    is_idle = np.ones(spec.sm.count, np.int32)
-    starts, size = np.zeros(spec.sm.count, np.int64), ring * stride_bytes
-    placed = simulate(one_tensor_program(kernel, (idle,), 0 * is_idle, starts, size), spec).cta_sm
-    is_idle[placed == sm] = 0
-    return one_tensor_program(kernel, (chaser, idle), is_idle, starts, size)
+    what = row["param"] if "SM" not in mechanism else f"SM {sm}"
+    return chase_probe(mechanism, what, float(row["value"]), part=part, ring_bytes=size, sm=sm)
 
 
 def _bandwidth(row: dict[str, Any]) -> Probe:
@@ -140,6 +88,9 @@ def _bandwidth(row: dict[str, Any]) -> Probe:
     build = partial(_bandwidth_program, kernel=CompiledKernel("memory", f"bwILi{mode}E"), operation=operation,
                     ctas=ctas, threads=threads, per_cta=per_cta, wrap=wrap, moved=moved)
     measured = float(row["value"].split(";")[1].removesuffix("B/clk/cta"))
+    if operation == "CPA16":
+        return refused(f"bandwidth: {row['what']}", f"{ctas} CTAs of {threads} threads", measured, OVERWRITTEN,
+                       "B/cycle/CTA")
     read = partial(cta_bytes_per_cycle, cta_bytes=moved, writes=operation.startswith("STG"))
     return Probe(f"bandwidth: {row['what']}", f"{ctas} CTAs of {threads} threads", "bandwidth", measured, build, read,
                  "B/cycle/CTA", l2="cold" if is_cold else "warm", recorded_sm=None)

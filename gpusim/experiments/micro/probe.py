@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +15,8 @@ from gpusim.engine import EVENT_KINDS, RecordWindow, SimulationResult, simulate
 from gpusim.errors import GpusimError, UserError
 from gpusim.program import Program
 
-__all__ = ["LEVELS_PCT", "NoProgram", "Probe", "Quantity", "cta_bytes_per_cycle", "cycles_between", "run_probe"]
+__all__ = ["LEVELS_PCT", "OVERWRITTEN", "NoProgram", "Probe", "Quantity", "cta_bytes_per_cycle", "cycles_between",
+           "refused", "run_probe"]
 
 Quantity = Literal["latency", "throughput", "bandwidth"]
 LEVELS_PCT: dict[Quantity, float] = {"latency": 3.0, "throughput": 3.0, "bandwidth": 10.0}
@@ -22,6 +24,7 @@ LEVELS_PCT: dict[Quantity, float] = {"latency": 3.0, "throughput": 3.0, "bandwid
 LATENCY_CYCLES = 1.0
 ISSUE = EVENT_KINDS.index("issue")
 WHOLE_RUN = 1 << 40
+OVERWRITTEN = "its copies overwrite others under way, which the chip drops: wrong_words of copy_slots.csv"
 
 Build = Callable[[GpuSpec], Program]
 Reader = Callable[[SimulationResult], float]
@@ -45,6 +48,16 @@ class Probe:
     gpu: str = ""  # empty: the GPU under test
     l2: str = "warm"
     recorded_sm: int | None = 0  # None: the reader needs no events
+
+
+def refused(mechanism: str, what: str, measured: float, reason: str, unit: str = "cycles") -> Probe:
+    """A bandwidth that is counted without a program, for ``reason``."""
+    refuse = partial(_refuse, reason=reason)
+    return Probe(mechanism, what, "bandwidth", measured, refuse, refuse, unit, recorded_sm=None)
+
+
+def _refuse(asked: object, *, reason: str) -> Any:
+    raise NoProgram(reason)
 
 
 def run_probe(probe: Probe, spec: GpuSpec) -> dict[str, Any]:

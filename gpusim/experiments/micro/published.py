@@ -59,9 +59,9 @@ def _iteration(row: dict[str, Any]) -> Probe:
     access = _access(row["operation"], int(row["warps"]), _addresses(row["operation"], int(row["wavefronts"])))
     marks = [_Op(ilp, access=False), *body * ITERATIONS, _Op(ilp, wait_mask=(1 << ilp) - 1, access=False)]
     statics = [MNEMONICS[row["operation"]]] * ilp + ["CS2R.32"]
-    mechanism = "A100 ldmatrix, warps x ILP" if row["kind"] == "iteration" else "A100 shared-memory latency"
+    mechanism = "A100 ldmatrix, warps x ILP" if row["kind"] != "latency" else "A100 shared-memory latency"
     what = f"{row['operation']}, {row['warps']} warps, ILP {ilp}, {row['wavefronts']} wavefronts"
-    return Probe(mechanism, what, "throughput" if row["kind"] == "iteration" else "latency", row["cycles"],
+    return Probe(mechanism, what, "latency" if row["kind"] == "latency" else "throughput", row["cycles"],
                  partial(_program, ops=marks, mnemonics=statics, access=access),
                  partial(cycles_between, pcs=(ilp,), per=ITERATIONS), gpu=A100)
 

@@ -1,4 +1,4 @@
-"""Models mio.csv and the shared-memory part of lsu.csv: streams by conflict degree, issue windows, mixes.
+"""Models mio.csv, mixes.csv and the shared-memory part of lsu.csv: streams by conflict degree, issue windows, mixes.
 Leaves out cp.async alone (gpusim.experiments.micro.copies)."""
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from typing import Any
 import pandas as pd
 
 from gpusim.experiments.micro.compiled import HARDWARE, CompiledKernel, key_values, replay
-from gpusim.experiments.micro.probe import Probe, Quantity, cycles_between
+from gpusim.experiments.micro.probe import OVERWRITTEN, Probe, Quantity, cycles_between, refused
 from gpusim.sass import SassLaunch, Scalar, TensorPointer
 
 __all__ = ["shared_probes"]
 
 REPEATS, MIO_UNROLLED, LSU_UNROLLED = 64, 8, 16
 WARPS_PER_WINDOW = 4
-STREAM_BYTES, MIX_BYTES = 65536, 131072
+STREAM_BYTES, MIX_BYTES, APART_BYTES = 65536, 131072, 196608
 REGISTERS, MIX_REGISTERS = 64, 128
 MIO_OPERATIONS = ("lds32", "lds64", "lds128", "ldsm1", "ldsm2", "ldsm4", "sts32", "sts128")
 LSU_OPERATIONS = ("lds32", "lds64", "lds128", "ldsm1", "ldsm2", "ldsm4", "sts32", "sts64", "sts128")
@@ -31,7 +31,9 @@ Parameter = TensorPointer | Scalar
 def shared_probes() -> Iterator[Probe]:
     """Probes of both tables."""
     for row in _rows("mio"):
-        yield _mio_stream(row) if row["kind"] == "stream" else _mix(row)
+        yield _mio_stream(row) if row["kind"] == "stream" else _mix(row, "mio", MIX_BYTES)
+    for row in _rows("mixes"):
+        yield _mix(row, "copy_ca", APART_BYTES)
     for row in _rows("lsu"):
         if row["kind"] == "stream16":
             yield _lsu_stream(row)
@@ -80,10 +82,13 @@ def _window(row: dict[str, Any]) -> Probe:
                   _launch(WARPS_PER_WINDOW, parameters, STREAM_BYTES), 1.0)
 
 
-def _mix(row: dict[str, Any]) -> Probe:
+def _mix(row: dict[str, Any], source: str, shared_bytes: int) -> Probe:
     key = row["key"]
-    kernel = CompiledKernel("mio", f"mixILi{key['hmma']}ELi{key['ldsm4']}ELi{key['ldgsts']}E")
+    kernel = CompiledKernel(source, f"mixILi{key['hmma']}ELi{key['ldsm4']}ELi{key['ldgsts']}E")
     parameters = (Scalar(key["ways"]), Scalar(key["rowbytes"]), Scalar(REPEATS), Scalar(0), SOURCE, CYCLES, SINK)
     used = "+".join(name for name in ("hmma", "ldsm4", "ldgsts") if key[name])
-    return _probe(row, f"mix of {used}", "throughput", kernel,
-                  _launch(key["warps"], parameters, MIX_BYTES, MIX_REGISTERS), REPEATS)
+    if key["ldgsts"] and source == "mio":
+        what = ", ".join(str(row[name]) for name in ("what", "p1", "p2", "p3"))
+        return refused(f"mix of {used}", what, row["cycles"], OVERWRITTEN)
+    return _probe(row, f"mix of {used}" + (", places apart" if source != "mio" else ""), "throughput", kernel,
+                  _launch(key["warps"], parameters, shared_bytes, MIX_REGISTERS), REPEATS)

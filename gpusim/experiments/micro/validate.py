@@ -18,8 +18,10 @@ from gpusim.experiments.micro.memory import memory_probes
 from gpusim.experiments.micro.pipes import pipe_probes
 from gpusim.experiments.micro.probe import Probe, run_probe
 from gpusim.experiments.micro.published import published_probes
+from gpusim.experiments.micro.published_tables import published_tables
 from gpusim.experiments.micro.recorded import recorded_probes
 from gpusim.experiments.micro.shared import shared_probes
+from gpusim.experiments.micro.slots import slot_probes
 from gpusim.experiments.micro.warpgroup import warpgroup_probes
 
 __all__ = ["MicroResult", "all_probes", "chosen_probes", "validate_micro"]
@@ -39,8 +41,9 @@ class MicroResult:
 
 def all_probes() -> list[Probe]:
     """Every measured or published number there is a probe for."""
-    compiled = [*pipe_probes(), *shared_probes(), *copy_probes(), *memory_probes(), *warpgroup_probes()]
-    return [*compiled, *recorded_probes(), *published_probes()]
+    compiled = [*pipe_probes(), *shared_probes(), *copy_probes(), *slot_probes(), *memory_probes()]
+    compiled += warpgroup_probes()
+    return [*compiled, *recorded_probes(), *published_probes(), *published_tables()]
 
 
 def chosen_probes(pattern: str | None) -> list[Probe]:

@@ -1,4 +1,4 @@
-"""Models bulk tensor copies: UTMALDG with zeros outside the tensor, UTMASTG of what lies inside, groups of stores.
+"""Models bulk tensor copies: UTMALDG with zeros outside the tensor, also multicast, UTMASTG of what is inside, groups.
 Leaves out reductions, and boxes of more than two modes."""
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from gpusim.cute.presets import smem_swizzle
 from gpusim.errors import UserError
 from gpusim.program import NO_ACCESS, BulkBox
 from gpusim.verify.dtypes import dtype_bits
-from gpusim.verify.step import Step
+from gpusim.verify.step import Step, peers
 from gpusim.verify.tracker import Touch
 
 __all__ = ["commit_stores", "copy_in", "copy_out", "wait_for_stores"]
@@ -19,10 +19,13 @@ WORD_BYTES = 4
 
 def copy_in(step: Step) -> None:
     """UTMALDG [shared], [descriptor]: in flight until the phase of the mbarrier that counts its bytes is waited for."""
-    for box in _boxes(step):
+    boxes = _boxes(step)
+    targets = [peer for peer, _ in peers(step)] or [step.batch]
+    for box in boxes:
         data = _read(step, box)
-        copy = step.batch.shared.issue_copy(_touch(step, box), data, step.op.operand)
-        step.batch.phases[step.op.operand].add_copies([copy], data.shape[1] * WORD_BYTES)
+        for target in targets:
+            copy = target.shared.issue_copy(_touch(step, box), data, step.op.operand)
+            target.phases[step.op.operand].add_copies([copy], data.shape[1] * WORD_BYTES)
 
 
 def copy_out(step: Step) -> None:

@@ -7,7 +7,7 @@ from gpusim.errors import UserError
 from gpusim.program import NO_ACCESS, MBarrierAction, unpack_mbarrier
 from gpusim.verify.mbarriers import Phases
 from gpusim.verify.state import Batch, PhaseWait, Role
-from gpusim.verify.step import Step
+from gpusim.verify.step import Step, peers
 
 __all__ = ["synchronise", "try_to_go_on"]
 
@@ -21,13 +21,12 @@ def synchronise(step: Step) -> None:
         role.waiting_for = PhaseWait(use.index, use.parity)
         try_to_go_on(batch, role)
         return
-    phases = batch.phases[use.index]
-    count = _arrivals(step)
     if use.action == MBarrierAction.arrive_async:
-        phases.add_copies(list(role.open_copies))
-    if count:
-        expected = step.op.global_offset if use.action == MBarrierAction.expect_tx else 0
-        phases.arrive(count, batch.shared.tracker.arrive(role.warps), expected_bytes=expected)
+        batch.phases[use.index].add_copies(list(role.open_copies))
+    expected = step.op.global_offset if use.action == MBarrierAction.expect_tx else 0
+    for target, count in _arrivals(step):
+        target.phases[use.index].arrive(count, batch.shared, batch.shared.tracker.arrive(role.warps),
+                                        expected_bytes=expected)
         role.yields = use.action == MBarrierAction.arrive
 
 
@@ -44,13 +43,16 @@ def _publish(batch: Batch, phases: Phases) -> None:
     arrivals, copies = phases.take_ordered()
     for copy in copies:
         batch.shared.publish_copy(copy)
-    if arrivals:
-        batch.shared.release(arrivals)
+    for shared in {id(shared): shared for shared, _ in arrivals}.values():
+        shared.release([arrival for owner, arrival in arrivals if owner is shared])
 
 
-def _arrivals(step: Step) -> int:
-    """Of all the warps: the lanes of the access row, where there is one, else as many of each warp as the op says."""
+def _arrivals(step: Step) -> list[tuple[Batch, int]]:
+    """At whose mbarrier all the warps arrive how often: as the access row says, where there is one, once at each CTA
+    that it names for a warp, or at the own one with each lane; else as often per warp as the op says."""
     if step.op.access != NO_ACCESS:
-        return len(step.lanes.lane)
+        plain = step.role.program.accesses.cta_mask[step.op.access][step.lanes.warp] == 0
+        counts = [(peer, int(member.sum())) for peer, member in peers(step)]
+        return [*counts, (step.batch, int(plain.sum()))] if plain.any() else counts
     each = 1 if unpack_mbarrier(step.op.operand).action == MBarrierAction.expect_tx else step.op.shared_offset
-    return each * step.role.program.num_warps
+    return [(step.batch, each * step.role.program.num_warps)] if each else []

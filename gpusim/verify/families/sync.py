@@ -1,6 +1,5 @@
-"""Models the order of things: cp.async groups (LDGDEPBAR, DEPBAR.LE), CTA barriers (BAR), EXIT.
-Leaves out mbarriers (gpusim.verify.families.mbarrier) and cluster barriers; scoreboard waits other than for copies
-order nothing here."""
+"""Models the order of things: cp.async groups (LDGDEPBAR, DEPBAR.LE), barriers of CTAs (BAR) and clusters, EXIT.
+Leaves out mbarriers (gpusim.verify.families.mbarrier); scoreboard waits other than for copies order nothing here."""
 
 from __future__ import annotations
 
@@ -9,7 +8,8 @@ from gpusim.verify.families.bulk import wait_for_stores
 from gpusim.verify.state import BarrierArrival, Batch
 from gpusim.verify.step import Step
 
-__all__ = ["arrive", "commit_group", "exit_warp", "fence_proxy", "sync", "wait_group"]
+__all__ = ["arrive", "arrive_at_cluster", "commit_group", "exit_warp", "fence_proxy", "sync", "wait_for_cluster",
+           "wait_group"]
 
 _COUNT_BITS, _BARRIER_BITS = 16, 8
 
@@ -43,6 +43,27 @@ def sync(step: Step) -> None:
 def arrive(step: Step) -> None:
     """BAR.ARV id, threads: arrive and go on."""
     _complete(step.batch, _arrive(step))
+
+
+def arrive_at_cluster(step: Step) -> None:
+    """UCGABAR_ARV: what these warps have done so far is there for the whole cluster when the barrier opens."""
+    step.role.cluster_barriers += 1
+    batch = step.batch
+    batch.cluster_arrivals.append(batch.shared.tracker.arrive(step.role.warps))
+    roles = [role for peer in batch.cluster for role in peer.roles]
+    if all(role.finished or role.cluster_barriers >= step.role.cluster_barriers for role in roles):
+        for peer in batch.cluster:
+            if peer.cluster_arrivals:
+                peer.shared.release(peer.cluster_arrivals)
+            peer.cluster_arrivals = []
+            peer.cluster_barriers = step.role.cluster_barriers
+            for role in peer.roles:
+                role.waiting_at_cluster = False
+
+
+def wait_for_cluster(step: Step) -> None:
+    """UCGABAR_WAIT: until all warps of the cluster have arrived as often as this one."""
+    step.role.waiting_at_cluster = step.batch.cluster_barriers < step.role.cluster_barriers
 
 
 def fence_proxy(step: Step) -> None:

@@ -1,7 +1,8 @@
 """Models wgmma: operands are read, and accumulators written, some time before the wait for their group returns.
-Leaves out operands in registers and the summation order inside a tensor core.
+Leaves out the summation order inside a tensor core.
 
-The executor reads at the last moment, so a stage that is filled again too early gives a wrong product.
+The executor reads at the last moment, so a stage that is filled again too early gives a wrong product, and so do
+registers of A.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class _Product:
 
     step: Step
     atom: GmmaAtom
-    operands: tuple[tuple[_Operand, _Operand], ...]
+    operands: tuple[tuple[_Operand, ...], ...]  # per warpgroup: A, where it is in shared memory, and B
     accumulates: bool
 
 
@@ -53,14 +54,17 @@ def fence(step: Step) -> None:
 
 def multiply(step: Step) -> None:
     """HGMMA.64xNx16.{F32,F16} d, gdesc[UR][, d]: d += A B, or d = A B without d among the sources."""
-    atom = gmma_of(step.mnemonic)
-    if atom is None or step.op.operand & FROM_REGISTERS:
+    atom = gmma_of(step.mnemonic, a_in_registers=bool(step.op.operand & FROM_REGISTERS))
+    if atom is None:
         raise UserError(f"{step.mnemonic} has no functional model with these operands", place=step.place)
     role, places = step.role, _places(step)
     if not role.fenced:
         step.note_register_hazard("wgmma_fence", -1)
-    operands = tuple((_operand(step, atom, places[group, "A"], group), _operand(step, atom, places[group, "B"], group))
+    shared = "B" if atom.a_in_registers else "AB"
+    operands = tuple(tuple(_operand(step, atom, places[group, name], group) for name in shared)
                      for group in range(role.program.num_warps // GROUP_WARPS))
+    if atom.a_in_registers:
+        _borrow(step)
     accumulates = (step.op.dst_start, step.op.dst_count) in step.vector_sources
     role.open_products.append(_Product(step, atom, operands, accumulates))
     registers = slice(step.op.dst_start, step.op.dst_start + step.op.dst_count)
@@ -68,6 +72,17 @@ def multiply(step: Step) -> None:
     if step.op.operand & CLOSES_GROUP:
         role.product_groups.append(role.open_products)
         role.open_products = []
+
+
+def _borrow(step: Step) -> None:
+    """A's registers belong to the wgmma until its group has been waited for. Raises UserError where they hold nothing.
+    """
+    start, count = step.vector_sources[0]
+    registers = slice(start, start + count)
+    if (step.role.origin[registers] != DEFINED).any():
+        raise UserError("A must be in registers before a wgmma reads it", place=step.place, got=f"R{start}",
+                        suggestion="ctx.load_operand first")
+    step.role.flying[registers], step.role.accumulates[registers] = step.op.pc, True
 
 
 def wait_for_groups(step: Step) -> None:
@@ -103,7 +118,8 @@ def _operand(step: Step, atom: GmmaAtom, place: MatrixOperand, group: int) -> _O
 def _finish(product: _Product) -> None:
     step, atom = product.step, product.atom
     role, start, count = step.role, step.op.dst_start, step.op.dst_count
-    sums = np.stack([_product(step, atom, pair) for pair in product.operands], axis=1)  # (CTAs, groups, 64, n)
+    sums = np.stack([_product(step, atom, group, pair) for group, pair in enumerate(product.operands)],
+                    axis=1)  # (CTAs, groups, 64, n)
     index = atom.C_tv.offsets().reshape(128, -1)
     flat = np.swapaxes(sums, -1, -2).reshape(*sums.shape[:2], -1)[..., index]
     values = flat.reshape(len(flat), -1, 32, index.shape[1])
@@ -113,6 +129,9 @@ def _finish(product: _Product) -> None:
     role.registers[start:start + count] = pack(values.astype(np.float32), atom.dtype_d)
     role.origin[start:start + count] = DEFINED
     role.flying[start:start + count] = -1
+    if atom.a_in_registers:
+        first, length = step.vector_sources[0]
+        role.flying[first:first + length] = -1
     for pair in product.operands:
         for operand in pair:
             step.batch.shared.tracker.let_go(operand.touch, by_group=True)
@@ -125,9 +144,23 @@ def _require_defined(step: Step) -> None:
                         got=f"R{start}", suggestion="gemm(..., accumulate=False) first")
 
 
-def _product(step: Step, atom: GmmaAtom, pair: tuple[_Operand, _Operand]) -> np.ndarray:
-    a, b = (_values(step, operand, dtype) for operand, dtype in zip(pair, (atom.dtype_a, atom.dtype_b), strict=True))
-    return a @ b.swapaxes(-1, -2)
+def _product(step: Step, atom: GmmaAtom, group: int, operands: tuple[_Operand, ...]) -> np.ndarray:
+    a = _fragment(step, atom, group) if atom.a_in_registers else _values(step, operands[0], atom.dtype_a)
+    return a @ _values(step, operands[-1], atom.dtype_b).swapaxes(-1, -2)
+
+
+def _fragment(step: Step, atom: GmmaAtom, group: int) -> np.ndarray:
+    """(CTAs, 64, 16) f32 in four registers of a warpgroup: lane l holds rows l // 4 and 8 more, columns 2 (l % 4) and 8
+    more of its warp's 16 x 16. PTX ISA, wgmma register fragments."""
+    start, count = step.vector_sources[0]
+    warps = slice(group * GROUP_WARPS, (group + 1) * GROUP_WARPS)
+    values = unpack(step.role.registers[start:start + count][:, :, warps], atom.dtype_a)  # (CTAs, 4, 32, 8)
+    warp, lane, value = np.indices(values.shape[1:])
+    rows = 16 * warp + lane // 4 + 8 * (value // 2 % 2)
+    columns = lane % 4 * 2 + value % 2 + 8 * (value // 4)
+    matrix = np.zeros((len(values), *atom.shape_mnk[::2]), np.float32)
+    matrix[:, rows, columns] = values
+    return matrix
 
 
 def _values(step: Step, operand: _Operand, dtype: str) -> np.ndarray:

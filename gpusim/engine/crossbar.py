@@ -1,0 +1,105 @@
+"""Models the crossbar between SMs and L2 slices: ports of SMs and GPCs, reads of a line that SMs of a GPC share.
+Leaves out what slices and channels do (gpusim.engine.slices)."""
+
+from __future__ import annotations
+
+from numba import njit
+
+from gpusim.engine.memory_state import COALESCER_ENTRIES, MEMORY_COUNTERS
+from gpusim.engine.slices import bits, mix, owner, pick, read_home, read_near, touch, wait, write_wait
+
+__all__ = ["ask_slice", "pass_port", "read_line", "read_owner", "way_to", "write_line"]
+
+WRITE, TO_SMS, COALESCED = (MEMORY_COUNTERS.index(name) for name in (
+    "l2_sectors_write", "sectors_to_sms", "coalesced_sectors"))
+
+
+@njit(cache=True, nogil=True)
+def way_length(mach, sm, k):
+    """Cycles of the round trip that depend on where SM and slice are on the chip: spread evenly, fixed per pair."""
+    spread = mach.l2_latency_spread
+    slice_number = k % (mach.slices // mach.partitions)
+    return pick(mix(slice_number + 131 * (sm >> 1)), 0, 2 * spread + 1) - spread
+
+
+@njit(cache=True, nogil=True)
+def way_to(mach, port, sm, line):
+    """Cycles from an SM to the slice of a line, and back again."""
+    return (mach.l2_latency + port.length + way_length(mach, sm, owner(mach, line)[1]) - mach.slice_latency) / 2
+
+
+@njit(cache=True, nogil=True)
+def ask_slice(mem, mach, port, sm, line, mask, fill, now):
+    """One line's sectors for the SMs of one GPC, to the slice and back; returns when they have left the GPC's port."""
+    way, place = way_to(mach, port, sm, line), owner(mach, line)
+    port_wait = wait(mem.gpc_free, port.gpc, now, bits(mask) * 32 / mach.gpc_read_bytes_per_cycle)
+    return port_wait + read_near(mem, mach, port.partition, place, mix(line), line, mask, fill, now,
+                                 now + way + mach.slice_latency)
+
+
+@njit(cache=True, nogil=True)
+def fetch_line(mem, mach, port, sm, line, mask, fill, now):
+    """One line's sectors for one SM; returns when they are at its port.
+
+    Out to the GPC's coalescer, which sends one read for all that ask for the same sectors while its answer is due (it
+    remembers the last request of a line); to the slice and back; through the GPC's port, once for all of them.
+    """
+    way = way_to(mach, port, sm, line)
+    shared = mem.shared[port.gpc, mix(line) & (COALESCER_ENTRIES - 1)]
+    if mach.coalescer and shared.line == line and shared.sectors == mask and shared.time > now + way:
+        mem.total[0].counters[COALESCED] += bits(mask)
+    else:
+        shared.time = ask_slice(mem, mach, port, sm, line, mask, fill, now)
+        shared.line, shared.sectors = line, mask
+    return shared.time + way
+
+
+@njit(cache=True, nogil=True)
+def pass_port(mem, mach, port, mask, now):
+    """Cycles that a line's sectors, asked for at ``now``, take at an SM's port."""
+    mem.total[0].counters[TO_SMS] += bits(mask)
+    port.read_free = max(port.read_free, now) + bits(mask) * 32 / mach.sm_read_bytes_per_cycle
+    return port.read_free - now
+
+
+@njit(cache=True, nogil=True)
+def read_line(mem, mach, port, sm, line, mask, fill, now):
+    """One line's sectors for one SM; returns when they are in the SM."""
+    there = fetch_line(mem, mach, port, sm, line, mask, fill, now)
+    return there + pass_port(mem, mach, port, mask, now)
+
+
+@njit(cache=True, nogil=True)
+def write_line(mem, mach, port, line, mask, now):
+    """Write sectors through to the owning slice; a far owner costs a pass through both partitions. Returns when the
+    owner has them.
+
+    Both slices work off what came before at the same time, so the longer backlog is the wait.
+    """
+    home, k, x = owner(mach, line)
+    total, sectors = mem.total[0], bits(mask)
+    arrival, near_wait = now + mach.l2_latency / 2, 0.0
+    total.counters[WRITE] += sectors
+    if port.partition != home:
+        near = k + (port.partition - home) * (mach.slices // mach.partitions)
+        total.counters[WRITE] += sectors
+        near_wait = write_wait(mem, mach, near, now, sectors)
+        arrival += mach.fabric_latency / 2
+    way = touch(mem, mach, k, x, line)
+    way.valid |= mask
+    way.dirty |= mask
+    performed = arrival + max(near_wait, write_wait(mem, mach, k, now, sectors))
+    total.last_write, port.written = max(total.last_write, performed), max(port.written, performed)
+    return performed
+
+
+@njit(cache=True, nogil=True)
+def read_owner(mem, mach, port, sm, line, mask, now):
+    """Read sectors at the slice that owns the line, past all copies: (when it has them, when they are in the SM)."""
+    h = mix(line)
+    home, k, x = owner(mach, line)
+    length = mach.l2_latency + port.length + way_length(mach, sm, k)
+    length += mach.fabric_latency if home != port.partition else 0
+    there = read_home(mem, mach, k, x, h, line, mask, 0, now, now + length / 2, True)
+    mem.total[0].counters[TO_SMS] += bits(mask)
+    return there, there + length / 2

@@ -1,0 +1,205 @@
+"""Models the load/store unit: what it does with an instruction that it takes out of a queue, up to data stage or L1.
+Leaves out whose turn it is (gpusim.engine.queues) and what happens in L2 (gpusim.engine.memory)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from gpusim.arch.instructions import Kind
+from gpusim.engine.attribution import record_stage
+from gpusim.engine.image import FLAG, WHOLE_LINE
+from gpusim.engine.l1 import look_up
+from gpusim.engine.mbarriers import use_mbarrier
+from gpusim.engine.queues import COMMITS, NOTHING, SHARED, SIGNALS, choose_next, pass_buffer, take_head
+from gpusim.engine.resources import (
+    occupy_lsu,
+    occupy_tags,
+    operands_read,
+    pass_data_stage,
+    pass_tag_stage,
+    read_operands,
+)
+from gpusim.engine.scoreboards import copy_arrived, settle_board
+from gpusim.engine.state import COUNTERS
+
+__all__ = ["NO_BOARD", "accept", "post", "writes"]
+
+NO_BOARD = 7
+ALL_SECTORS = 15
+LDMATRIX, SHARED_LOAD, ASYNC_COPY, GLOBAL_STORE, ATOMIC = (
+    int(kind) for kind in (Kind.ldmatrix, Kind.shared_load, Kind.async_copy, Kind.global_store, Kind.atomic))
+REQUESTS, WAVEFRONTS, IDEAL, CONFLICTS = 0, 3, 6, 9  # first of load, store, ldgsts in COUNTERS
+LOAD, STORE, LDGSTS = 0, 1, 2
+LDSM_COUNT, LDGSTS_COUNT, STAGE_CYCLES, L1_SECTORS, L1_HITS = (
+    COUNTERS.index(name) for name in ("ldsm_instructions", "ldgsts_instructions", "data_stage_cycles", "l1_sectors",
+                                      "l1_sector_hits"))
+
+
+@njit(cache=True, nogil=True)
+def count_shared(sm, access, side):
+    sm.counters[REQUESTS + side] += 1
+    sm.counters[WAVEFRONTS + side] += access.wavefronts
+    sm.counters[IDEAL + side] += access.ideal
+    sm.counters[CONFLICTS + side] += access.conflicts
+
+
+@njit(cache=True, nogil=True)
+def shared_access(sm, warp, mach, row, waves, stores, start):
+    """LDS, LDSM, STS, STSM, SHFL: operands, data stage; one wavefront every other cycle for one warp alone.
+
+    A store keeps its entry that long; loads leave theirs as fast as the stage goes, and their results come late.
+    """
+    arrival = max(start + row.lead_cycles, pass_buffer(sm, mach, start, sm.lsu[sm.lsu_head]))
+    passed = pass_data_stage(sm, arrival, waves)
+    sm.counters[STAGE_CYCLES] += waves
+    alone = max(arrival, warp.data_free) + mach.shared_latency_per_wavefront * waves
+    warp.data_free = max(passed, alone)
+    occupy_lsu(sm, mach, warp.data_free if stores else passed)
+    settle_board(warp, row.write_barrier, warp.data_free + mach.shared_latency_base)
+    settle_board(warp, row.read_barrier, operands_read(mach, start, row))
+    sm.counters[LDSM_COUNT] += row.kind == LDMATRIX
+
+
+@njit(cache=True, nogil=True)
+def writes(row):
+    """Stores, and atomics whose result nobody waits for."""
+    return row.kind == GLOBAL_STORE or (row.kind == ATOMIC and row.write_barrier == NO_BOARD)
+
+
+@njit(cache=True, nogil=True)
+def post(sm, warp, request, base, access, s, w, row, op, time, token, number, skip):
+    """Send a global access to the memory system; it is answered in a later window."""
+    request.time, request.sm, request.slot, request.token = time, s, w, token
+    request.base = base
+    request.first, request.count, request.data_cycles = access.first, access.count, access.data_cycles
+    request.is_write, request.asynchronous = writes(row), row.kind == ASYNC_COPY
+    request.cta, request.flag = warp.cta, row.operand if row.flags & FLAG else -1
+    request.sequence, request.op, request.age = sm.sequence, op, warp.age
+    request.fill = ALL_SECTORS if row.flags & WHOLE_LINE else 0
+    request.l1, request.skip = number, skip
+    request.bytes = request.lead = request.last = 0
+    sm.sequence += 1
+
+
+@njit(cache=True, nogil=True)
+def global_access(sm, warp, mach, row, access, start):
+    """LDG, STG, LDGSTS: operands, tags; then the memory system decides. Returns when the request leaves.
+
+    That is when its first tag passes; a store waits for the SM's port to the crossbar too.
+    """
+    entered = pass_buffer(sm, mach, start, sm.tags[sm.tag_head])
+    leaves = pass_tag_stage(sm, max(entered, start + row.operand_cycles), access.tag_cycles)
+    until = sm.tag_stage
+    if writes(row):
+        leaves = max(leaves, sm.write_port)
+        until = sm.write_port = leaves + access.data_cycles
+        warp.drain = until
+    occupy_tags(sm, mach, until)
+    read = operands_read(mach, start, row)
+    settle_board(warp, row.read_barrier, max(read, leaves) if row.kind == ASYNC_COPY else read)
+    if row.kind == ASYNC_COPY:
+        warp.tag_end = sm.tag_stage
+        sm.counters[LDGSTS_COUNT] += 1
+        count_shared(sm, access, LDGSTS)
+    elif access.count == 0 and not writes(row):
+        settle_board(warp, row.write_barrier, start + 1)
+    return leaves
+
+
+@njit(cache=True, nogil=True)
+def expect_answers(warp, token, is_copy, more):
+    """Note that an access gets ``more`` answers than one."""
+    if is_copy:
+        warp.group_missing[token] += more
+    elif token != NO_BOARD:
+        warp.pending[token] += more
+
+
+@njit(cache=True, nogil=True)
+def hit_l1(sm, warp, mach, access, token, is_copy, leaves):
+    """All sectors of an access are in L1: they cross the data stage as those of shared memory do."""
+    waves = np.int64(access.data_cycles)
+    passed = max(pass_data_stage(sm, leaves, waves), sm.tag_stage)
+    sm.counters[STAGE_CYCLES] += waves
+    warp.data_free = max(passed, max(leaves, warp.data_free) + mach.shared_latency_per_wavefront * waves)
+    there = warp.data_free + mach.l1_after_data
+    if is_copy:
+        copy_arrived(warp, token, there)
+    else:
+        settle_board(warp, token, there)
+
+
+@njit(cache=True, nogil=True)
+def pass_l1(st, mach, s, w, row, access, base, token, leaves):
+    """Look a load up in L1: (number of its request to L2, 0 when it needs none; lines that it need not ask for)."""
+    sm, warp, is_copy = st.sms[s], st.warps[s, w], row.kind == ASYNC_COPY
+    number, skip, answers, sectors, hits = look_up(st.l1, s, access, base, w, token, warp.age, is_copy)
+    sm.counters[L1_SECTORS] += sectors
+    sm.counters[L1_HITS] += hits
+    if answers == 0:
+        hit_l1(sm, warp, mach, access, token, is_copy, leaves)
+    else:
+        expect_answers(warp, token, is_copy, answers - 1)
+    return number, skip
+
+
+@njit(cache=True, nogil=True)
+def reach_memory(st, mach, acc, bases, win, s, w, row, op, token, start):
+    """A global access: through the load/store unit, then a request if any lane needs what L1 does not have."""
+    sm, warp = st.sms[s], st.warps[s, w]
+    access = acc[row.access + warp.warp_row]
+    leaves = global_access(sm, warp, mach, row, access, start)
+    if access.count == 0:
+        return
+    base, number, skip = bases[warp.cta, access.tensor] + row.global_offset, np.int64(0), np.int64(0)
+    if row.cached:
+        stage = sm.data_stage
+        number, skip = pass_l1(st, mach, s, w, row, access, base, token, leaves)
+        if sm.data_stage > stage:
+            record_stage(win, sm, w, warp, row.pc, op, np.int64(access.data_cycles))
+    if number or not row.cached:
+        post(sm, warp, win.requests[win.counts[0]], base, access, s, w, row, op, leaves, token, number, skip)
+        win.counts[0] += 1
+
+
+@njit(cache=True, nogil=True)
+def reach_shared(st, mach, acc, win, s, w, row, op, start):
+    """A shared-memory access, or a shuffle, which has no addresses."""
+    sm, warp, waves = st.sms[s], st.warps[s, w], np.int64(1)
+    loads = row.kind == SHARED_LOAD or row.kind == LDMATRIX
+    if row.access >= 0:
+        access = acc[row.access + warp.warp_row]
+        waves = np.int64(access.wavefronts)
+        count_shared(sm, access, LOAD if loads else STORE)
+    shared_access(sm, warp, mach, row, waves, row.access >= 0 and not loads, start)
+    record_stage(win, sm, w, warp, row.pc, op, waves)
+
+
+@njit(cache=True, nogil=True)
+def accept(st, mach, ops, acc, bases, win, s, time):
+    """The load/store unit takes the next instruction out of its queue at ``time``.
+
+    Returns the sub-partition, the warp slot and whether the queue was full.
+    """
+    sm, p = st.sms[s], st.sms[s].next_part
+    part = st.parts[s, p]
+    i, was_full = take_head(sm, part, mach, p, time)
+    w, op, work = part.queue_slot[i], part.queue_op[i], part.queue_work[i]
+    warp, row = st.warps[s, w], ops[op]
+    warp.queued -= 1
+    warp.sent = time + 1
+    if work == COMMITS:
+        pass_buffer(sm, mach, time, warp.tag_end)
+    elif work != NOTHING:
+        read_operands(part, mach, row, time)
+        sm.address_path = time + row.address_cycles
+        if work == SIGNALS:
+            use_mbarrier(st, mach, ops, acc, win, s, w, row, part.queue_token[i], time)
+            record_stage(win, sm, w, warp, row.pc, op, np.int64(1))
+        elif work == SHARED:
+            reach_shared(st, mach, acc, win, s, w, row, op, time)
+        else:
+            reach_memory(st, mach, acc, bases, win, s, w, row, op, part.queue_token[i], time)
+    choose_next(sm, st.parts[s], time)
+    return p, w, was_full

@@ -1,0 +1,81 @@
+"""Models nothing: the arrays of L2, DRAM channels and crossbar that requests are served from, and how they start.
+Leaves out what happens in them (gpusim.engine.slices, crossbar, memory)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from gpusim.engine.machine import Machine
+from gpusim.engine.views import borrow
+
+__all__ = ["COALESCER_ENTRIES", "EMPTY", "MEMORY_COUNTERS", "NEAR", "MemoryState", "borrow_memory", "new_memory",
+           "settle"]
+
+MEMORY_COUNTERS = ("l2_sectors_read", "l2_sectors_write", "l2_sector_hits_read", "l2_sectors_fabric",
+                   "dram_bytes_read", "dram_bytes_written", "sectors_to_sms", "coalesced_sectors")
+EMPTY = -1
+NEAR = 1 << 60
+"""A line that SMs of the partition use counts as used later than any that only other partitions do."""
+COALESCER_ENTRIES = 4096
+"""A direct-mapped table per GPC; two lines in one entry lose a chance to share, not correctness."""
+
+WAY = np.dtype([("ready", "<f8"), ("used", "<i8"), ("valid", "<i4"), ("dirty", "<i4")], align=True)
+"""State of a line of L2: when its last fill arrives, order of last use, sectors present and written."""
+SHARED_READ = np.dtype([("line", "<i8"), ("time", "<f8"), ("sectors", "<i8")], align=True)
+"""A line that an SM of the GPC has asked for: which sectors, when the answer is back at the coalescer."""
+PORT = np.dtype([
+    ("read_free", "<f8"), ("written", "<f8"), ("length", "<f8"), ("gpc", "<i8"), ("partition", "<i8"),
+], align=True)
+"""An SM's door to the crossbar. written: its last write is in L2; length: cycles its round trips take more."""
+TOTAL = np.dtype([("clock", "<i8"), ("last_write", "<f8"), ("counters", "<f8", (len(MEMORY_COUNTERS),))], align=True)
+
+
+class MemoryState(NamedTuple):
+    """Partitions keep copies of what their SMs read; K slices, X sets, Y ways, D channels, G GPCs, S SMs."""
+
+    tags: np.ndarray  # (K, X, Y) i8: line numbers, apart from the rest because they are searched
+    ways: np.ndarray  # (K, X, Y) WAY
+    slice_free: np.ndarray  # (K,) f8
+    channel_free: np.ndarray  # (D,) f8
+    ports: np.ndarray  # (S,) PORT
+    gpc_free: np.ndarray  # (G,) f8: what the SMs of a GPC receive together
+    shared: np.ndarray  # (G, COALESCER_ENTRIES) SHARED_READ
+    total: np.ndarray  # (1,) TOTAL
+
+
+def new_memory(mach: Machine, gpc: np.ndarray, gpc_latency: Sequence[int] = ()) -> MemoryState:
+    """A cold L2 and idle queues. gpc[s]: group of SM s; gpc_latency[g]: what its round trips take more, default 0."""
+    gpcs = int(gpc.max()) + 1
+    memory = MemoryState(
+        tags=np.full((mach.slices, mach.l2_sets, mach.l2_ways), EMPTY, np.int64),
+        ways=np.zeros((mach.slices, mach.l2_sets, mach.l2_ways), WAY), slice_free=np.zeros(mach.slices),
+        channel_free=np.zeros(mach.dram_channels), ports=np.zeros(mach.num_sms, PORT), gpc_free=np.zeros(gpcs),
+        shared=np.zeros((gpcs, COALESCER_ENTRIES), SHARED_READ), total=np.zeros(1, TOTAL))
+    memory.shared["line"] = EMPTY
+    memory.ports["gpc"], memory.ports["partition"] = gpc, gpc % mach.partitions
+    memory.ports["length"] = np.append(gpc_latency, np.zeros(gpcs))[gpc]
+    return memory
+
+
+def settle(memory: MemoryState, *, flush: bool) -> None:
+    """Start time and counters anew with the lines that are there, or with none (``flush``)."""
+    memory.ways["ready"] = 0.0
+    memory.ports["read_free"] = memory.ports["written"] = 0.0
+    for queue in (memory.slice_free, memory.channel_free, memory.gpc_free):
+        queue[:] = 0.0
+    memory.shared["line"] = EMPTY
+    memory.total["last_write"], memory.total["counters"] = 0.0, 0.0
+    if flush:
+        memory.tags[:] = EMPTY
+        memory.ways[:] = 0
+
+
+@njit(cache=True, nogil=True)
+def borrow_memory(memory):
+    return MemoryState(borrow(memory.tags), borrow(memory.ways), borrow(memory.slice_free), borrow(memory.channel_free),
+                       borrow(memory.ports), borrow(memory.gpc_free), borrow(memory.shared),
+                       borrow(memory.total))

@@ -1,0 +1,165 @@
+"""Models the sm90 epilogue of CUTLASS 3 and 4: D = alpha * accumulators + beta * C, part by part through shared memory.
+Leaves out other operators, C and D of other types than f16, and C and D in buffers of their own.
+
+Source: cutlass/epilogue/collective/sm90_epilogue_tma_warpspecialized.hpp and its builder. A part of C comes by TMA into
+the stage that the same part of D leaves from (ReuseSmemC); a stage is free when the store from it has read it, which is
+known one store later. Code without C is as compiled for a beta of 0; what C adds is not counted in compiled code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+import gpusim as gs
+
+__all__ = ["Sm90Epilogue", "widest_swizzle"]
+
+BARRIER, STORES_IN_FLIGHT = 1, 1
+MOST_STAGES, COLUMNS = 4, 32
+CONSTANTS = 10
+"""Registers: alpha, beta, and a part of C."""
+C_REGISTERS = 2
+"""First of C among them."""
+
+
+@dataclass(eq=False)
+class Sm90Epilogue:
+    """Of the accumulators of ``mma``; ``instructions`` that a consumer executes before its first part."""
+
+    ctx: gs.Context
+    mma: gs.WarpgroupMma
+    instructions: int
+    alpha: float
+    beta: float
+    pipeline: gs.Pipeline | None = None
+    staging: gs.SmemOperand = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.columns = int(np.gcd(COLUMNS, self.mma.tile[1]))
+        parts = self.mma.blocks * (self.mma.tile[1] // self.columns)
+        self.stages = max(min(parts, MOST_STAGES), min(parts, 2) + 1)
+
+    @property
+    def part_shape(self) -> tuple[int, int]:
+        return self.mma.pass_rows, self.columns
+
+    def allocate_staging(self, over: gs.SmemOperand | None) -> None:
+        self.staging = self.ctx.smem_operand("sD", gs.f16, (*self.part_shape, self.stages),
+                                             swizzle=widest_swizzle(self.columns), over=over)
+
+    def allocate_barriers(self) -> None:
+        """For the loads of C, where there is one; those of other CTAs have nothing to do with them."""
+        if self.beta:
+            part_bytes = self.part_shape[0] * self.part_shape[1] * gs.f16.bytes
+            self.pipeline = self.ctx.pipeline("c", num_stages=self.stages, tx_bytes=part_bytes, private=True,
+                                              consumer_warps=self.mma.num_warps)
+
+    def _parts(self) -> Iterator[tuple[int, int]]:
+        """Along m first."""
+        return ((m, n) for n in range(self.mma.tile[1] // self.columns) for m in range(self.mma.blocks))
+
+    @gs.device_function
+    def load(self, producer: gs.Producer, gC: gs.BulkTile) -> None:
+        """The producer's part: a tile of C."""
+        ctx = self.ctx
+        with ctx.scope("epilogue"):
+            for m, n in self._parts():
+                empty = producer.acquire_and_advance()
+                ctx.copy(gs.copy.SM90_TMA_LOAD, gC.part(self.part_shape, m, n), self.staging[..., empty.index],
+                         barrier=empty.barrier)
+                empty.commit()
+
+    @gs.device_function
+    def store(self, accumulators: gs.Accumulators, gD: gs.BulkTile) -> None:
+        """The consumers' part: registers, stmatrix, TMA."""
+        ctx, mma = self.ctx, self.mma
+        with ctx.scope("epilogue"):
+            constants = ctx.recorder.kept(("constants",), lambda: ctx.recorder.registers.vector(CONSTANTS))
+            ctx.code(ctx.recorder.kept(("epilogue setup",), lambda: [
+                *gs.setup_lines(ctx.recorder.registers, self.instructions, []),
+                *_constant_lines(constants, self.alpha, self.beta)]))
+            for number, (m, n) in enumerate(self._parts()):
+                part = self._next_stage(number, constants)
+                packed = self._apply(accumulators, m, n * self.columns, constants)
+                ctx.store_matrix(mma, packed, part)
+                ctx.fence_async()
+                ctx.named_barrier(BARRIER, warps=mma.num_warps)
+                ctx.copy(gs.copy.SM90_TMA_STORE, part, gD.part(self.part_shape, m, n))
+                ctx.bulk_commit()
+                ctx.bulk_wait(STORES_IN_FLIGHT)
+                ctx.code([gs.Line("BSYNC")])
+                ctx.named_barrier(BARRIER, warps=mma.num_warps)
+                self._release(STORES_IN_FLIGHT)
+
+    @gs.device_function
+    def drain(self) -> None:
+        """The last stores have read shared memory."""
+        with self.ctx.scope("epilogue"):
+            self.ctx.bulk_wait(0)
+            self._release(0)
+
+    @gs.device_function
+    def _next_stage(self, number: int, constants: gs.Group) -> gs.OperandTile:
+        """Where a part of D goes: with C, the stage that it comes from, now in registers."""
+        if self.pipeline is None:
+            return self.staging[..., number % self.stages]
+        full = self.pipeline.consumer().wait_and_advance()
+        self._held().append(full)
+        part = self.staging[..., full.index]
+        self.ctx.load_matrix(self.mma, (constants[0] + C_REGISTERS, self.columns // 4), part)
+        return part
+
+    @gs.device_function
+    def _release(self, in_flight: int) -> None:
+        """Stages whose stores have been read, all but the newest ``in_flight``."""
+        held = self._held()
+        while len(held) > in_flight:
+            held.pop(0).release()
+
+    def _held(self) -> list[gs.Stage]:
+        """Stages that the consumers have not released, over all tiles."""
+        empty: list[gs.Stage] = []
+        return self.ctx.recorder.kept(("stages of C",), lambda: empty)
+
+    def _apply(self, accumulators: gs.Accumulators, block: int, column: int, constants: gs.Group) -> gs.Group:
+        """LinearCombination as compiled for a C that may be there: a skipped load leaves zeros, to be scaled too."""
+        code = self.ctx.recorder.kept(("apply", block, column), lambda: _apply_lines(
+            self.ctx, accumulators, block, column, self.columns, constants))
+        self.ctx.code(code[0])
+        return code[1]
+
+
+def _constant_lines(constants: gs.Group, alpha: float, beta: float) -> list[gs.Line]:
+    """alpha and beta, and the registers that a load of C would fill."""
+    first = constants[0]
+    return [gs.Line("MOV", (first, 1), immediate=_bits(alpha)), gs.Line("MOV", (first + 1, 1), immediate=_bits(beta)),
+            *(gs.Line("CS2R", (first + C_REGISTERS + 2 * n, 2)) for n in range(4))]
+
+
+def _bits(value: float) -> int:
+    """Of an f32, as a signed number of 32 bits."""
+    return int(np.float32(value).view(np.int32))
+
+
+def _apply_lines(ctx: gs.Context, accumulators: gs.Accumulators, block: int, column: int, columns: int,
+                 constants: gs.Group) -> tuple[list[gs.Line], gs.Group]:
+    start, count = gs.subtile_registers(accumulators, block, column, columns)
+    registers, alpha, beta = ctx.recorder.registers, (constants[0], 1), (constants[0] + 1, 1)
+    lines = [gs.Line("BRA", (0, 0), (registers.predicate(),))]  # past the wait for C
+    values = []
+    for n in range(count):
+        value, widened = (start + n, 1), registers.vector()
+        source = (constants[0] + C_REGISTERS + n // 2 % 8, 1)
+        lines += [gs.Line(f"HADD2.F32.H{n % 2}_H{n % 2}", widened, (source,)), gs.Line("FMUL", value, (value, alpha)),
+                  gs.Line("FFMA", value, (widened, beta, value))]
+        values.append(value)
+    more, packed = gs.pack_lines(registers, values)
+    return [*lines, *more], packed
+
+
+def widest_swizzle(elements: int) -> str:
+    """CUTLASS's ss_smem_selector: the widest swizzle whose blocks make up the contiguous mode of 16-bit elements."""
+    return next((name for name, width in (("128B", 64), ("64B", 32), ("32B", 16)) if elements % width == 0), "none")
