@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from types import FrameType
 
-__all__ = ["ctrl_c_waits", "deaf_to_ctrl_c"]
+__all__ = ["Step", "deaf_to_ctrl_c", "heeding_ctrl_c"]
+
+Step = Callable[[], AbstractContextManager[None]]
 
 
 @contextmanager
@@ -29,19 +32,39 @@ def deaf_to_ctrl_c() -> Iterator[None]:
 
 
 @contextmanager
-def ctrl_c_waits() -> Iterator[None]:
-    """Ctrl-C that comes meanwhile takes effect at the end."""
+def heeding_ctrl_c() -> Iterator[Step]:
+    """Ctrl-C breaks off what runs meanwhile, but steps (``with step():``), which end first.
+
+    Python drops an exception that comes while it collects an object, as those of a cluster's client are: a Ctrl-C lost
+    that way takes effect at the end of the next step.
+    """
+    pressed = inside = False
+
+    def press(number: int, frame: FrameType | None) -> None:
+        nonlocal pressed
+        pressed = True
+        if not inside:
+            raise KeyboardInterrupt
+
+    @contextmanager
+    def step() -> Iterator[None]:
+        nonlocal inside
+        inside = True
+        try:
+            yield
+        finally:
+            inside = False
+        if pressed:
+            raise KeyboardInterrupt
+
     if not _in_main_thread():
-        yield
+        yield step
         return
-    pressed: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
+    before = signal.signal(signal.SIGINT, press)
     try:
-        yield
+        yield step
     finally:
         signal.signal(signal.SIGINT, before)
-    if pressed:
-        signal.raise_signal(signal.SIGINT)
 
 
 def _in_main_thread() -> bool:

@@ -12,7 +12,7 @@ from typing import Literal
 from gpusim.errors import UserError
 from gpusim.experiments.batch import Job, JobResult, run_jobs
 from gpusim.experiments.digest import digest
-from gpusim.experiments.interrupts import ctrl_c_waits
+from gpusim.experiments.interrupts import heeding_ctrl_c
 from gpusim.experiments.sweep_config import Point, SweepConfig
 from gpusim.experiments.sweep_result import PointResult, SweepResult
 from gpusim.files import write_whole
@@ -48,10 +48,10 @@ def run_sweep(
     if progress:
         progress(len(results), len(points))
     try:
-        with closing(_execute(jobs, processes, backend, scheduler)) as finished:
+        with heeding_ctrl_c() as step, closing(_execute(jobs, processes, backend, scheduler)) as finished:
             for result in finished:
                 key = jobs[result.index].digest
-                with ctrl_c_waits():
+                with step():
                     _write(directory, key, jobs[result.index], result)
                     results |= {i: PointResult.of(points[i], result) for i in numbers[key]}
                 if progress:

@@ -134,7 +134,7 @@ def test_ctrl_c_in_a_sweep_keeps_what_is_finished_and_leaves_nothing_half_writte
     arguments = ["sweep", str(tmp_path / "many.yaml"), "-j", "2", "--backend", backend, "--output", str(tmp_path)]
     directory = tmp_path / "sweep-many"
     status, err = interrupt(arguments, directory / "points", "*.json")
-    assert status == 130 and "Traceback" not in err
+    assert status == 130 and "Traceback" not in err, err
     assert err.splitlines()[-1] == "interrupted" and f"finished points are kept in {directory}" in err
     kept = [json.loads(file.read_text()) for file in (directory / "points").iterdir()]
     assert 1 <= len(kept) < 30 and all(point["summary"]["cycles"] > 0 for point in kept)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from gpusim.experiments.batch import Job, run_jobs
-from gpusim.experiments.interrupts import ctrl_c_waits
+from gpusim.experiments.interrupts import heeding_ctrl_c
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads /proc")
 JOB = Job("hgemm_multistage", ("M=64", "N=64", "K=64", "tile=[64,64,32]", "timeline.cycles=0"))
@@ -40,18 +41,39 @@ def test_worker_processes_leave_ctrl_c_to_the_one_that_started_them():
 
 def test_ctrl_c_in_a_step_takes_effect_after_it():
     steps = []
-    with pytest.raises(KeyboardInterrupt):
-        with ctrl_c_waits():
+    with pytest.raises(KeyboardInterrupt), heeding_ctrl_c() as step:
+        with step():
             signal.raise_signal(signal.SIGINT)
             steps.append("first half")
             steps.append("second half")
         steps.append("the next step")
     assert steps == ["first half", "second half"]
-    with pytest.raises(KeyboardInterrupt):
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_between_steps_takes_effect_at_once():
+    steps = []
+    with pytest.raises(KeyboardInterrupt), heeding_ctrl_c() as step:
+        with step():
+            steps.append("a step")
         signal.raise_signal(signal.SIGINT)
+        steps.append("waiting")
+    assert steps == ["a step"]
+
+
+def test_ctrl_c_that_a_library_swallows_takes_effect_after_the_next_step():
+    steps = []
+    with pytest.raises(KeyboardInterrupt), heeding_ctrl_c() as step:
+        for number in range(3):
+            with suppress(KeyboardInterrupt):  # as Python does in __del__
+                signal.raise_signal(signal.SIGINT)
+            with step():
+                steps.append(number)
+    assert steps == [0]
 
 
 def test_an_error_in_a_step_is_not_hidden_by_ctrl_c():
-    with pytest.raises(ValueError, match="the error"), ctrl_c_waits():
+    with pytest.raises(ValueError, match="the error"), heeding_ctrl_c() as step, step():
+        signal.raise_signal(signal.SIGINT)
         raise ValueError("the error")
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
