@@ -54,18 +54,22 @@ class Sm(Section):
 
 class Issue(Section):
     policy: Literal["gto", "lrr", "oldest", "youngest", "grr"] = Field(
-        description="Which ready warp a scheduler prefers; grr: the last, with stores after a pause the next in turn.")
+        description="Which ready warp a scheduler prefers; grr: of the oldest CTA the last one, else the next in turn; "
+                    "after a pause the last one comes last.")
     width: Count = Field(description="Warp instructions a sub-partition issues per cycle.")
     taken_branch_cycles: Count = Field(description="Cycles from a taken branch to the warp's next instruction.")
     operand_fetch_cycles: Cycles = Field(
-        default=0, description="Cycles a tensor instruction holds the next one of another pipe back when its A operand "
-                               "is not the one before it had.")
+        default=0, description="Cycles a tensor instruction reads longer when its A operand is a new one.")
     wide_pass_cycles: Cycles = Field(default=0, description="Cycles until the second pass of an IMAD.WIDE.")
     wide_after_tensor_cycles: Cycles = Field(
         default=0, description="Cycles from a tensor instruction to the next IMAD.WIDE; 0: no effect.")
     wide_between_tensor_cycles: Cycles = Field(
         default=0, description="The same for one that is ready before the tensor instruction reads its last operands.")
     tensor_last_read_cycles: Cycles = Field(default=0, description="When that is.")
+    triple_after_tensor_cycles: Cycles = Field(
+        default=0, description="Cycles from a tensor instruction to one that reads three registers.")
+    tensor_after_triple_cycles: Cycles = Field(
+        default=0, description="Cycles from an instruction that reads three registers to a tensor instruction.")
     tensor_after_wide_cycles: Cycles = Field(default=0, description="Cycles from an IMAD.WIDE to a tensor instruction.")
 
 
@@ -131,6 +135,7 @@ class L2(Section):
     read_bytes_per_cycle: Rate = Field(description="Bytes all slices deliver per SM cycle.")
     write_bytes_per_cycle: Rate = Field(description="Bytes all SMs write per SM cycle, each slice as many; what "
                                                     "another partition owns passes two slices.")
+    read_request_cycles: Rate = Field(description="Cycles between two reads that a slice looks up.")
     write_request_cycles: Rate = Field(description="Cycles a slice takes at least for a write, however few sectors.")
 
     @model_validator(mode="after")

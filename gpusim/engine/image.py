@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpusim.arch import GpuSpec
-from gpusim.arch.instructions import Kind
+from gpusim.arch.instructions import Kind, Pipe
 from gpusim.engine.flags import FlagState, flag_jumps, flag_ops, new_flags
 from gpusim.engine.operands import asynchronous_operands, check_units
 from gpusim.memory.async_copy import BYPASS_OPERATION
-from gpusim.program import NO_ACCESS, AccessTable, Program, RoleProgram
+from gpusim.program import NO_ACCESS, PREDICATE_BASE, AccessTable, Program, RoleProgram
 
 __all__ = ["IMAGE_ACCESS", "IMAGE_OP", "ProgramImage", "image_of"]
 
@@ -20,7 +20,8 @@ IMAGE_OP = np.dtype([
     ("global_offset", "<i8"), ("pc", "<i4"), ("access", "<i4"), ("operand", "<i4"), ("interval", "<u2"),
     ("latency", "<u2"), ("stall", "u1"), ("wait_mask", "u1"), ("write_barrier", "u1"), ("read_barrier", "u1"),
     ("kind", "u1"), ("pipe", "u1"), ("flags", "u1"), ("queue", "i1"), ("operand_cycles", "u1"), ("lead_cycles", "u1"),
-    ("hold_cycles", "u1"), ("address_cycles", "u1"), ("cached", "u1"), ("wide", "u1"),
+    ("hold_cycles", "u1"), ("address_cycles", "u1"), ("cached", "u1"), ("wide", "u1"), ("triple", "u1"),
+    ("fetch", "u1"),
 ], align=True)
 """flags: 1 active, 2 the warp's next instruction is elsewhere (a taken branch), 4 yield, 8 variable latency,
 16 a miss in L2 brings the whole line, 32 waits until the SM's writes have been performed, 64 depends on a flag: then
@@ -31,8 +32,9 @@ queue; the number says which throttle it is. An instruction that is predicated o
 operand_cycles: how long its addresses and data take to the load/store unit; lead_cycles: how long until all but the
 last register are there, when a shared access can start; hold_cycles: how long reading them keeps the dispatcher from
 its own; address_cycles: what its addresses take of the path that all
-sub-partitions share. cached: a load that L1 keeps. wide: reads its registers in two passes. stall: the compiler's
-count, and what the hardware adds to it while operands are read."""
+sub-partitions share. cached: a load that L1 keeps. wide: reads its registers in two passes. triple: reads three
+registers. fetch: cycles that a tensor instruction reads longer as its A operand is new. stall: the compiler's count,
+and what the hardware adds to it while operands are read."""
 
 IMAGE_ACCESS = np.dtype([
     ("first", "<i4"), ("count", "<i4"), ("tensor", "<i4"), ("wavefronts", "<u2"), ("ideal", "<u2"),
@@ -166,20 +168,18 @@ def _ops(
 
 
 def _slow_reads(image: np.ndarray, source: np.ndarray, wide: np.ndarray, spec: GpuSpec) -> None:
-    """Mark IMAD.WIDE; stall counts run from the last pass over an instruction's registers.
-
-    That is two cycles later for an IMAD.WIDE, and for a tensor instruction whose A operand is not in the reuse cache,
-    where an instruction of another pipe follows (operand_reads.csv).
-    """
+    """Mark what reads three registers, IMAD.WIDE, and tensor instructions whose A operand is not in the reuse cache
+    (operand_reads.csv, operand_streams.csv). Stall counts run from the last pass over an instruction's registers."""
     active = source["active"] > 0
+    vectors = np.where(source["src_start"] < PREDICATE_BASE, source["src_count"], 0).sum(1)
     image["wide"] = wide & active
+    image["triple"] = active & np.isin(image["pipe"], (Pipe.alu, Pipe.fma)) & (vectors >= 3)
     image["stall"] += np.uint8(spec.issue.wide_pass_cycles) * image["wide"]
     tensor = image["kind"] == Kind.mma
     multiplicands = source["src_start"][:, 0]
     previous, rows = multiplicands.copy(), np.flatnonzero(tensor)
     previous[rows[1:]] = multiplicands[rows[:-1]]
-    alone = tensor & ~np.append(tensor[1:], True)
-    image["stall"][active & alone & (multiplicands != previous)] += np.uint8(spec.issue.operand_fetch_cycles)
+    image["fetch"][active & tensor & (multiplicands != previous)] = spec.issue.operand_fetch_cycles
 
 
 def _flags(program: Program, roles: list[RoleProgram], ops: list[np.ndarray]) -> FlagState:

@@ -37,6 +37,8 @@ class Machine(NamedTuple):
     wide_between_tensor: int
     tensor_last_read: int
     tensor_after_wide: int
+    tensor_after_triple: int
+    triple_after_tensor: int
     lookahead: int
     l2_latency: int
     l2_latency_spread: int
@@ -49,6 +51,7 @@ class Machine(NamedTuple):
     l2_sets: int
     l2_ways: int
     slice_cycles_per_sector: float
+    slice_lookup_cycles: float
     sm_read_bytes_per_cycle: float
     gpc_read_bytes_per_cycle: float
     slice_write_cycles_per_sector: float
@@ -94,6 +97,8 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         wide_between_tensor=spec.issue.wide_between_tensor_cycles,
         tensor_last_read=spec.issue.tensor_last_read_cycles,
         tensor_after_wide=spec.issue.tensor_after_wide_cycles,
+        tensor_after_triple=spec.issue.tensor_after_triple_cycles,
+        triple_after_tensor=spec.issue.triple_after_tensor_cycles,
         lookahead=spec.l2.lookahead_cycles,
         l2_latency=spec.l2.hit_latency_cycles - _cycles_in_the_sm(spec),
         l2_latency_spread=spec.l2.hit_latency_spread_cycles,
@@ -106,6 +111,7 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         l2_sets=max(1, lines // (spec.l2.slices * spec.l2.ways)),
         l2_ways=spec.l2.ways,
         slice_cycles_per_sector=spec.l2.sector_bytes * spec.l2.slices / spec.l2.read_bytes_per_cycle,
+        slice_lookup_cycles=spec.l2.read_request_cycles,
         sm_read_bytes_per_cycle=spec.noc.sm_read_bytes_per_cycle,
         gpc_read_bytes_per_cycle=spec.noc.gpc_read_bytes_per_cycle,
         slice_write_cycles_per_sector=spec.l2.sector_bytes * spec.l2.slices / spec.l2.write_bytes_per_cycle

@@ -39,7 +39,8 @@ class MemoryState(NamedTuple):
 
     tags: np.ndarray  # (K, X, Y) i8: line numbers, apart from the rest because they are searched
     ways: np.ndarray  # (K, X, Y) WAY
-    slice_free: np.ndarray  # (K,) f8
+    slice_free: np.ndarray  # (K,) f8: data of reads, and writes
+    lookup_free: np.ndarray  # (K,) f8: reads looked up
     channel_free: np.ndarray  # (D,) f8
     ports: np.ndarray  # (S,) PORT
     gpc_free: np.ndarray  # (G,) f8: what the SMs of a GPC receive together
@@ -53,7 +54,8 @@ def new_memory(mach: Machine, gpc: np.ndarray, gpc_latency: Sequence[int] = ()) 
     memory = MemoryState(
         tags=np.full((mach.slices, mach.l2_sets, mach.l2_ways), EMPTY, np.int64),
         ways=np.zeros((mach.slices, mach.l2_sets, mach.l2_ways), WAY), slice_free=np.zeros(mach.slices),
-        channel_free=np.zeros(mach.dram_channels), ports=np.zeros(mach.num_sms, PORT), gpc_free=np.zeros(gpcs),
+        lookup_free=np.zeros(mach.slices), channel_free=np.zeros(mach.dram_channels),
+        ports=np.zeros(mach.num_sms, PORT), gpc_free=np.zeros(gpcs),
         shared=np.zeros((gpcs, COALESCER_ENTRIES), SHARED_READ), total=np.zeros(1, TOTAL))
     memory.shared["line"] = EMPTY
     memory.ports["gpc"], memory.ports["partition"] = gpc, gpc % mach.partitions
@@ -65,7 +67,7 @@ def settle(memory: MemoryState, *, flush: bool) -> None:
     """Start time and counters anew with the lines that are there, or with none (``flush``)."""
     memory.ways["ready"] = 0.0
     memory.ports["read_free"] = memory.ports["written"] = 0.0
-    for queue in (memory.slice_free, memory.channel_free, memory.gpc_free):
+    for queue in (memory.slice_free, memory.lookup_free, memory.channel_free, memory.gpc_free):
         queue[:] = 0.0
     memory.shared["line"] = EMPTY
     memory.total["last_write"], memory.total["counters"] = 0.0, 0.0
@@ -76,6 +78,6 @@ def settle(memory: MemoryState, *, flush: bool) -> None:
 
 @njit(cache=True, nogil=True)
 def borrow_memory(memory):
-    return MemoryState(borrow(memory.tags), borrow(memory.ways), borrow(memory.slice_free), borrow(memory.channel_free),
-                       borrow(memory.ports), borrow(memory.gpc_free), borrow(memory.shared),
-                       borrow(memory.total))
+    return MemoryState(borrow(memory.tags), borrow(memory.ways), borrow(memory.slice_free), borrow(memory.lookup_free),
+                       borrow(memory.channel_free), borrow(memory.ports), borrow(memory.gpc_free),
+                       borrow(memory.shared), borrow(memory.total))

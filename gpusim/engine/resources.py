@@ -13,6 +13,7 @@ __all__ = ["dispatch_time", "free_time", "occupy_lsu", "occupy_tags", "operands_
            "pass_tag_stage", "read_operands", "take_pipe"]
 
 LSU, NO_PIPE, UNIFORM, TENSOR = int(Pipe.lsu), int(Pipe.none), int(Pipe.uniform), int(Pipe.tensor)
+ALU, FMA = int(Pipe.alu), int(Pipe.fma)
 
 
 @njit(cache=True, nogil=True)
@@ -30,8 +31,12 @@ def take_pipe(part, mach, row, time):
     """Keep the pipe for the instruction's interval; tensor instructions and IMAD.WIDE keep each other waiting."""
     part.pipe_free[row.pipe] = time + row.interval
     if row.pipe == TENSOR:
-        part.tensor_start = time
-    elif row.wide:
+        part.tensor_start, part.fetched = time, row.fetch
+    elif row.triple:
+        part.triple_start = time
+    elif row.pipe == ALU or row.pipe == FMA:
+        part.vector_start = time
+    if row.wide:
         part.pipe_free[TENSOR] = max(part.pipe_free[TENSOR], time + mach.tensor_after_wide)
 
 
@@ -77,6 +82,10 @@ def dispatch_time(part, mach, row, time):
         return time
     if row.wide:
         time = wide_start(part, mach, time)
+    elif row.triple:
+        time = max(time, part.tensor_start + mach.triple_after_tensor + part.fetched)
+    elif row.pipe == TENSOR:
+        time = max(time, max(part.triple_start + mach.tensor_after_triple, part.vector_start + 1) + row.fetch)
     while part.hold_first < part.hold_last and part.hold_end[part.hold_first % HOLDS] <= time:
         part.hold_first += 1
     i = part.hold_first

@@ -25,7 +25,7 @@ from gpusim.engine.warpgroup import start_wgmma
 
 __all__ = ["advance_group"]
 
-EXIT, BRANCH, SHARED_STORE = int(Kind.exit), int(Kind.branch), int(Kind.shared_store)
+EXIT, BRANCH = int(Kind.exit), int(Kind.branch)
 DRAIN = WARP_STATES.index("drain")
 COPY_EVENT = EVENT_KINDS.index("copy")
 STAGE_CYCLES = COUNTERS.index("data_stage_cycles")
@@ -44,13 +44,15 @@ def candidate_time(part, mach, warp, row):
 def preferred(mach, part, warps, ops, w, best, time):
     """Whether eligible warp ``w`` goes before eligible warp ``best``.
 
-    Under ``grr`` the last one goes on, but with a store to shared memory only without a pause: when the queue has been
-    full, it is the others' turn.
+    Under ``grr`` the last one goes on while it can; after a pause it comes last. Of the others those of the oldest CTA
+    are first, in turn.
     """
     last = part.last_slot
-    paused = time > part.issue_free and ops[warps[last].op].kind == SHARED_STORE
-    stays = mach.policy == GTO or (mach.policy == GRR and not paused)
-    if stays and (w == last or best == last):
+    if mach.policy == GRR and time > part.issue_free and (w == last or best == last):
+        return best == last
+    if mach.policy == GRR and warps[w].cta_slot != warps[best].cta_slot:
+        return warps[w].age < warps[best].age
+    if (mach.policy == GTO or mach.policy == GRR) and (w == last or best == last):
         switch = ops[warps[last].op - 1].flags & YIELD
         return (w == last) != (switch != 0)
     if mach.policy == LRR or mach.policy == GRR:

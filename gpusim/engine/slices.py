@@ -99,7 +99,9 @@ def wait(free, index, now, service):
 
 @njit(cache=True, nogil=True)
 def slice_wait(mem, mach, k, now, sectors):
-    return wait(mem.slice_free, k, now, sectors * mach.slice_cycles_per_sector)
+    """Cycles until a slice has looked a line up and sent its sectors: two parts of it, each with its own work."""
+    looked_up = wait(mem.lookup_free, k, now, mach.slice_lookup_cycles)
+    return max(looked_up, wait(mem.slice_free, k, now, sectors * mach.slice_cycles_per_sector))
 
 
 @njit(cache=True, nogil=True)

@@ -89,6 +89,8 @@ SUB_PARTITION = np.dtype([
     ("hold_start", "<i8", (HOLDS,)), ("hold_end", "<i8", (HOLDS,)),
     ("pipe_free", "<i8", (len(Pipe),)),
     ("tensor_start", "<i8"),  # of the last tensor instruction
+    ("fetched", "<i8"),  # cycles that its A operand took to read
+    ("triple_start", "<i8"), ("vector_start", "<i8"),  # of the last instruction that reads three registers, or fewer
     ("queue_first", "<i8"), ("queue_last", "<i8"), ("queue_open", "<i8"),  # a ring; since when it has had room
     ("queue_time", "<i8", (QUEUE_ENTRIES,)), ("queue_op", "<i8", (QUEUE_ENTRIES,)),
     ("queue_slot", "<i8", (QUEUE_ENTRIES,)), ("queue_work", "<i8", (QUEUE_ENTRIES,)),
@@ -188,7 +190,8 @@ def new_state(
                     np.zeros((sms, cta_slots, mbarriers), MBARRIER), np.zeros((sms, cta_slots, warpgroups), WARPGROUP))
     state.warps["ready"] = NEVER
     state.parts["next_issue"] = NEVER
-    state.parts["tensor_start"] = -NEVER
+    for last in ("tensor_start", "triple_start", "vector_start"):
+        state.parts[last] = -NEVER
     state.parts["last_slot"] = -1
     state.slots["cta"] = -1
     state.sms["next_accept"] = state.sms["wgmma_event"] = NEVER

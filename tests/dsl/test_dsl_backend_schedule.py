@@ -130,6 +130,52 @@ def test_loads_come_late_where_short_tensor_instructions_never_wait(per_step: in
     assert 0.7 <= share <= 0.75 if late else share < 0.3
 
 
+def multistage_block(warp_tile: int, arithmetic: int) -> Block:
+    """Two k steps of tensor instructions on sums of ``warp_tile`` x ``warp_tile``: in the first one the other step's
+    fragments are loaded, then ``arithmetic`` leads to a copy; in the second one, behind a barrier, the first step's."""
+    rows_a, rows_b = warp_tile // 16, warp_tile // 8
+    sums, fragments = 4 * rows_a * rows_b, 4 * rows_a + 2 * rows_b
+
+    def loads(step: int) -> list[np.ndarray]:
+        start = 300 + fragments * step
+        return [row for n in range(fragments // 4) for row in (
+            op("LEA", (700 + n, 1), (790 + step, 1)), op("LDSM.16.M88.4", (start + 4 * n, 4), (700 + n, 1)))]
+
+    def tensor(step: int) -> list[np.ndarray]:
+        start = 300 + fragments * step
+        return [op("HMMA.16816.F32", (4 * i, 4), (start + 4 * (i // rows_b), 4),
+                   (start + 4 * rows_a + 2 * (i % rows_b), 2), (4 * i, 4)) for i in range(sums // 4)]
+
+    chain = [op("IMAD", (600 + n, 1), (599 + n, 1)) for n in range(arithmetic)]
+    copy = [op("LDGSTS.E.BYPASS.LTC128B.128", (0, 0), (599 + arithmetic, 1), (780, 2)), op("LDGDEPBAR")]
+    return block(*loads(1), *chain, *copy, *tensor(0), op("DEPBAR.LE"), op("BAR.SYNC.DEFER_BLOCKING"), *loads(0),
+                 *tensor(1))
+
+
+@pytest.mark.parametrize(("warp_tile", "arithmetic"), [(32, 4), (32, 90), (64, 90)])
+def test_arithmetic_for_loads_behind_a_barrier_stays_behind_it(warp_tile: int, arithmetic: int) -> None:
+    """Rules 6 and 7."""
+    code, order = schedule(multistage_block(warp_tile, arithmetic))
+    barrier = order.index(next(row for row, one in enumerate(code) if one.kind == Kind.barrier))
+    assert not [row for row in order[:barrier] if 790 in code[row].reads]
+
+
+def test_where_registers_are_left_the_next_step_finds_its_fragments() -> None:
+    """Rule 6: arithmetic that its loads need goes before tensor instructions, which must not wait for it later."""
+    letters = word(multistage_block(32, 90)).split("B")[0]
+    first_step = [i for i, letter in enumerate(letters) if letter == "H"][7]
+    assert letters[:first_step].count("L") == 4
+
+
+@pytest.mark.parametrize(("arithmetic", "early"), [(90, 2), (20, 8)])
+def test_where_registers_are_scarce_loads_wait_for_the_addresses_of_copies(arithmetic: int, early: int) -> None:
+    """Rule 7, with 192 registers of sums and fragments: of eight loads two go before the end of the first step; with
+    little arithmetic (rule 3) all of them."""
+    letters = word(multistage_block(64, arithmetic)).split("B")[0]
+    first_step = [i for i, letter in enumerate(letters) if letter == "H"][31]
+    assert letters[:first_step].count("L") == early
+
+
 def test_dead_loads_stay_in_front_of_the_first_copy() -> None:
     dead = [op("LDS.64") for _ in range(3)]
     given_block = block(*dead, op("LEA", (80, 1), (81, 1)), op("LDGSTS.E.BYPASS.LTC128B.128", (0, 0), (80, 1), (82, 2)),

@@ -53,6 +53,7 @@ class Row:
     jumps: bool = False  # the next row is not the next static instruction
     site: str = ""
     line: int = 0
+    reads: tuple[int, ...] = ()  # registers; of a tensor instruction its A operand first
 
 
 @dataclass(frozen=True)
@@ -206,6 +207,7 @@ def _ops(body: Sequence[Row], names: list[str], statics: dict[str, Static], pref
         op["operand"], op["yield_"], op["active"] = part.operand, part.yields, not part.off
         op["shared_offset"], op["global_offset"] = part.arrivals, part.bytes
         op["access"] = names.index(part.access) if part.access else -1
+        op["src_start"][:len(part.reads)], op["src_count"][:len(part.reads)] = part.reads, 1
     return ops
 
 

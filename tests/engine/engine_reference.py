@@ -168,17 +168,30 @@ class Sm:
 
     def _prefer(self, part: Part, ready: list[WarpModel]) -> WarpModel:
         last, by_age = part.last, sorted(ready, key=lambda warp: warp.age)
-        after = last.slot if last else -1
-        in_turn = sorted(ready, key=lambda warp: (warp.slot - after - 1) % self.gpu.sm.max_warps)
         if self.policy == "youngest":
             return by_age[-1]
-        order = in_turn if self.policy in ("lrr", "grr") else by_age
-        stores = last in ready and self._entry(last).kind == Kind.shared_store
-        pauses = int(self.env.now) > part.dispatch_free and stores
-        if (self.policy == "gto" or (self.policy == "grr" and not pauses)) and last in ready:
-            others = [warp for warp in order if warp is not last]
-            return others[0] if last.yielded and others else last
+        if self.policy == "grr":
+            return self._in_turn(part, ready)
+        after = last.slot if last else -1
+        in_turn = sorted(ready, key=lambda warp: (warp.slot - after - 1) % self.gpu.sm.max_warps)
+        order = in_turn if self.policy == "lrr" else by_age
+        if self.policy == "gto" and last in ready:
+            return self._goes_on(last, [warp for warp in order if warp is not last])
         return order[0]
+
+    def _in_turn(self, part: Part, ready: list[WarpModel]) -> WarpModel:
+        """After a pause the last one comes last; then the oldest CTA's; of those the last one, or the next in turn."""
+        last, after = part.last, part.last.slot if part.last else -1
+        others = [warp for warp in ready if warp is not last]
+        if others and int(self.env.now) > part.dispatch_free:
+            ready = others
+        oldest = min(ready, key=lambda warp: warp.age).cta
+        order = sorted((warp for warp in ready if warp.cta == oldest),
+                       key=lambda warp: (warp.slot - after - 1) % self.gpu.sm.max_warps)
+        return self._goes_on(last, [warp for warp in order if warp is not last]) if last in order else order[0]
+
+    def _goes_on(self, last: WarpModel, others: list[WarpModel]) -> WarpModel:
+        return others[0] if last.yielded and others else last
 
     # What it does.
 
@@ -228,8 +241,8 @@ class Sm:
     def _dispatch(self, warp: WarpModel, pipe: Pipe, now: int) -> int:
         part = self.parts[warp.slot % PARTS]
         reads_registers = warp.row["active"] and pipe not in (Pipe.none, Pipe.uniform, Pipe.lsu)
-        if self._image_row(warp)["wide"]:
-            now = part.wide_start(self.gpu, now)
+        if reads_registers:
+            now = part.operands_start(self.gpu, self._image_row(warp), pipe, now)
         dispatched = part.dispatch(now) if reads_registers else now
         part.dispatch_free = dispatched + 1
         return dispatched
@@ -246,9 +259,15 @@ class Sm:
         else:
             if resource is not None:
                 self.hold(resource, now + entry.issue_interval_cycles)
+                image = self._image_row(warp)
                 if entry.pipe == Pipe.tensor:
                     part.tensor_start, part.tensor_free = now, now + entry.issue_interval_cycles
-                elif self._image_row(warp)["wide"]:
+                    part.fetched = int(image["fetch"])
+                elif image["triple"]:
+                    part.triple_start = now
+                elif entry.pipe in (Pipe.alu, Pipe.fma):
+                    part.vector_start = now
+                if image["wide"]:
                     part.tensor_free = max(part.tensor_free, now + self.gpu.issue.tensor_after_wide_cycles)
             if entry.variable_latency:
                 warp.release(int(row["write_barrier"]), now + entry.latency_cycles)

@@ -98,7 +98,8 @@ class Part:
         self.reads: list[tuple[int, int]] = []
         """[start, end) in which the load/store unit reads registers, and the dispatcher cannot."""
         self.dispatch_free = 0
-        self.tensor_free, self.tensor_start = 0, -1000
+        self.tensor_free, self.tensor_start, self.fetched = 0, -1000, 0
+        self.triple_start = self.vector_start = -1000
         self.last: WarpModel | None = None
 
     def wide_start(self, gpu: GpuSpec, now: int) -> int:
@@ -106,6 +107,19 @@ class Part:
         between = now <= self.tensor_start + gpu.issue.tensor_last_read_cycles
         gap = gpu.issue.wide_between_tensor_cycles if between else gpu.issue.wide_after_tensor_cycles
         return max(now, self.tensor_start + gap)
+
+    def operands_start(self, gpu: GpuSpec, image: np.void, pipe: Pipe, now: int) -> int:
+        """When registers can be read: three of them not while a tensor instruction reads its own, nor those of a tensor
+        instruction right behind others."""
+        issue = gpu.issue
+        if image["wide"]:
+            return self.wide_start(gpu, now)
+        if image["triple"]:
+            return max(now, self.tensor_start + issue.triple_after_tensor_cycles + self.fetched)
+        if pipe != Pipe.tensor:
+            return now
+        free = max(self.triple_start + issue.tensor_after_triple_cycles, self.vector_start + 1)
+        return max(now, free + int(image["fetch"]))
 
     def dispatch(self, now: int) -> int:
         """Cycle in which an instruction issued now gets at its registers."""

@@ -77,7 +77,7 @@ STORIES = {
 @pytest.mark.parametrize("story", STORIES)
 def test_stories_agree_with_the_reference_in_every_cycle(story: str) -> None:
     tiny = flagged(*STORIES[story])
-    result, reference = run(tiny), simulate_reference(tiny, small_gpu())
+    result, reference = run(tiny), simulate_reference(tiny, small_gpu(), "grr")
     for (cta, warp), issues in reference.issues.items():
         assert issue_cycles(result, warp, cta) == [cycle for cycle, _ in issues], f"CTA {cta} warp {warp}"
     np.testing.assert_array_equal(result.state_cycles, reference.states)

@@ -1,15 +1,18 @@
 """Models the order ptxas chooses inside a basic block: a top-down list scheduler over issue cycles and pipes.
-Leaves out register pressure, and the regrouping ptxas does when registers run out."""
+Leaves out the registers themselves: what ptxas does when they run out is a rule for crowded blocks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from gpusim.arch import Kind, Pipe
 from gpusim.dsl.backend.graph import Graph
 from gpusim.dsl.backend.instruction import ASYNC_ORDER, FENCES, LOAD_TO_USE_CYCLES, MEMORY, Instruction
 
 __all__ = ["list_schedule"]
+
+Room = Literal["left", "scarce", "overdrawn"]
 
 WORK_BEHIND_BARRIER = 2
 """In CUTLASS's SIMT loops of two stages ptxas keeps this many times the FFMAs that follow the barrier in the source
@@ -24,6 +27,11 @@ first one. Why is not known. Blocks of more rows (k of 64) go either way."""
 
 HELD_CYCLES = 3
 """MmaPipelined's tensor instructions stand 9 cycles apart instead of 6 while there are loads to be made ready."""
+
+
+CROWDED_REGISTERS, CROWDED_STEPS = 190, 2
+"""Rule 7: accumulators and fragments of a block, of 255 registers in all (192 with warps of 64x64 and f32 sums, 64 with
+warps of 32x32), and the k steps that it has at most (k of 64 goes with the blocks that have room)."""
 
 
 def list_schedule(code: Sequence[Instruction], graph: Graph) -> list[int]:
@@ -44,8 +52,17 @@ def list_schedule(code: Sequence[Instruction], graph: Graph) -> list[int]:
     5. Where a tensor instruction takes no more than LATE_INTERVAL_CYCLES and those of a k step take longer than its
        fragment loads, so that none waits for operands, loads from global memory and the arithmetic that leads to them
        wait until LATE_SHARE of the tensor work is left; then each load follows its own arithmetic.
+    6. Where registers are left, what the tensor instructions of the next k step need in time comes before them, however
+       many vector ALU instructions that takes (the path of a load goes on through the tensor instructions behind its
+       user); arithmetic for accesses behind a barrier stays behind it.
+    7. Where registers are scarce and vector ALU instructions outnumber the tensor instructions, fragment loads of the
+       next k step that its first tensor instruction does not need wait for the end of this one, as the addresses of
+       copies take their registers before; arithmetic for accesses behind a barrier stays behind it.
     """
-    order = _Scheduler(code, graph).run()
+    room = _room(code)
+    if room != "scarce":
+        _keep_behind_barriers(code, graph)
+    order = _Scheduler(code, graph, room).run()
     carried = _idle_rows(code)
     idle = {row for rows in carried.values() for row in rows}
     return [placed for row in order if row not in idle for placed in (*carried.get(row, ()), row)]
@@ -65,10 +82,37 @@ def _idle_rows(code: Sequence[Instruction]) -> dict[int, list[int]]:
     return hosts
 
 
-def _path_cycles(code: Sequence[Instruction], graph: Graph) -> list[int]:
+def _room(code: Sequence[Instruction]) -> Room:
+    """How many registers the tensor instructions of a block leave to others."""
+    tensor = [instruction for instruction in code if instruction.kind == Kind.mma]
+    if not tensor:
+        return "scarce"
+    sums = {unit for instruction in tensor for unit in instruction.writes}
+    fragments = {unit for one in code if one.kind == Kind.ldmatrix for unit in one.writes}
+    steps = len(tensor) // len({instruction.writes for instruction in tensor})
+    if len(sums) + len(fragments) < CROWDED_REGISTERS or steps > CROWDED_STEPS:
+        return "left"
+    arithmetic = sum(map(_is_vector_alu, code)) - len(tensor)
+    return "overdrawn" if arithmetic > len(tensor) else "scarce"
+
+
+def _keep_behind_barriers(code: Sequence[Instruction], graph: Graph) -> None:
+    """Arithmetic for memory accesses behind a barrier stays behind it, too."""
+    leads = [False] * len(code)
+    for row in reversed(range(len(code))):
+        leads[row] = code[row].kind in MEMORY or any(leads[later] for later in graph.after[row])
+    barrier = None
+    for row, instruction in enumerate(code):
+        if instruction.kind == Kind.barrier:
+            barrier = row
+        elif instruction.kind == Kind.alu and leads[row]:
+            graph.add(barrier, row, 1)
+
+
+def _path_cycles(code: Sequence[Instruction], graph: Graph, just_in_time: bool) -> list[int]:
     """Per row, the longest path of latencies to the block's end; results nobody reads here are needed after it."""
     has_tensor_work = any(instruction.kind == Kind.mma for instruction in code)
-    path, work = [0] * len(code), 0
+    path, work, tensor = [0] * len(code), 0, 0
     for row in reversed(range(len(code))):
         instruction = code[row]
         alone = instruction.expected_cycles if instruction.writes else 1
@@ -78,7 +122,11 @@ def _path_cycles(code: Sequence[Instruction], graph: Graph) -> list[int]:
             alone = max(alone, work)
         elif instruction.kind == Kind.barrier:
             alone = max(alone, WORK_BEHIND_BARRIER * work)
+        elif instruction.kind == Kind.mma and just_in_time:
+            alone = max(alone, instruction.interval_cycles + tensor)
         path[row] = max([alone, *(cycles + path[later] for later, cycles in graph.after[row].items())])
+        if instruction.kind == Kind.mma:
+            tensor = path[row]
     return path
 
 
@@ -90,9 +138,10 @@ def _accumulates(instruction: Instruction) -> bool:
 class _Scheduler:
     """Issue cycles so far; ``ready``: rows whose predecessors have all issued."""
 
-    def __init__(self, code: Sequence[Instruction], graph: Graph) -> None:
+    def __init__(self, code: Sequence[Instruction], graph: Graph, room: Room) -> None:
         self.code, self.graph = code, graph
-        self.path = _path_cycles(code, graph)
+        self.path = _path_cycles(code, graph, room == "left")
+        self.pressing_path = 0 if room == "left" else LOAD_TO_USE_CYCLES
         self.blockers = graph.num_before().tolist()
         self.ready = {row for row, blockers in enumerate(self.blockers) if not blockers}
         self.earliest = [0] * len(code)
@@ -101,6 +150,7 @@ class _Scheduler:
         self.next_tensor = next(self.tensor_rows, None)
         self.tensor_cycles_left = sum(one.interval_cycles for one in code if one.kind == Kind.mma)
         self.deferred = _deferred_rows(code, graph)
+        self.held, self.held_until = _held_rows(code, graph) if room == "overdrawn" else (set(), 0)
         self.late_path = max((self.path[row] for row in self.deferred), default=0)
         self.deferred_until = LATE_SHARE * self.tensor_cycles_left
         self.slot_filled = False  # a vector ALU instruction has issued since the last tensor instruction
@@ -119,6 +169,8 @@ class _Scheduler:
         fillers = [row for row in self.ready if self.code[row].kind != Kind.mma]
         if self.deferred and self.tensor_cycles_left > self.deferred_until:
             fillers = [row for row in fillers if row not in self.deferred] or (fillers if tensor is None else [])
+        if tensor is not None and tensor < self.held_until:
+            fillers = [row for row in fillers if row not in self.held]
         if tensor is None:
             return min(fillers, key=self._urgency)
         start = max(self.earliest[tensor], self.pipe_free[Pipe.tensor])
@@ -129,7 +181,7 @@ class _Scheduler:
         return min(early, key=self._urgency, default=tensor)
 
     def _is_pressing(self, row: int) -> bool:
-        return self.path[row] > max(LOAD_TO_USE_CYCLES, self.tensor_cycles_left)
+        return self.path[row] > max(self.pressing_path, self.tensor_cycles_left)
 
     def _start(self, row: int) -> int:
         return max(self.cycle, self.earliest[row], self.pipe_free[self.code[row].pipe])
@@ -171,6 +223,16 @@ def _deferred_rows(code: Sequence[Instruction], graph: Graph) -> set[int]:
         if instruction.kind == Kind.global_load or leads:
             found.add(row)
     return found
+
+
+def _held_rows(code: Sequence[Instruction], graph: Graph) -> tuple[set[int], int]:
+    """Fragment loads that rule 7 holds back, and the first tensor instruction that needs one of them."""
+    copies = [row for row, instruction in enumerate(code) if instruction.kind == Kind.async_copy]
+    users = {row: min((later for later in graph.after[row] if code[later].kind == Kind.mma), default=0)
+             for row in range(min(copies, default=0)) if code[row].kind == Kind.ldmatrix}
+    first = min(users.values(), default=0)
+    held = {row: user for row, user in users.items() if user != first}
+    return set(held), min(held.values(), default=0)
 
 
 def _is_vector_alu(instruction: Instruction) -> bool:

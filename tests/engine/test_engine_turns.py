@@ -1,0 +1,47 @@
+"""Whose turn it is: CTAs that share an SM, and warps of a CTA, beside what an H200 did (cta_turns.csv)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from engine_programs import issue_cycles, loop, program, rows, run, small_gpu
+
+from gpusim.arch.paths import find_data
+
+MEASURED = pd.read_csv(find_data("gpusim/data/hardware/h200/cta_turns.csv")).query("stream == 'hmma'")
+TENSOR = loop(rows("HMMA.16816.F32 stall=6"), 1600)
+FIVE_AT_ONCE = 40 << 10
+
+
+def test_two_oldest_ctas_share_the_tensor_pipe_and_the_others_wait() -> None:
+    """Ten CTAs, five at a time: pairs end together, in the order in which they came, not by the slot they got."""
+    tiny = program([(4, TENSOR)], ctas=10, shared_bytes=FIVE_AT_ONCE)
+    ends = np.sort(run(tiny, small_gpu(1, "launch.cta_gap_cycles=1"), record=None).cta_end)
+    measured = np.sort(MEASURED.query("threads == 128").last_cycle.to_numpy()[:10])
+    np.testing.assert_allclose(ends, measured, rtol=0.03)
+
+
+def test_warps_of_a_cta_share_it_evenly() -> None:
+    """Five warps of a sub-partition end within three per cent."""
+    result = run(program([(20, TENSOR)]))
+    ends = [max(issue_cycles(result, warp)) for warp in range(20)]
+    measured = MEASURED.query("threads == 640").last_cycle.to_numpy()
+    assert min(ends) / max(ends) > 0.97 and measured.min() / measured.max() > 0.97
+    assert max(ends) == pytest.approx(measured.max(), rel=0.03)
+
+
+def test_one_that_has_paused_comes_after_an_older_and_a_younger_one() -> None:
+    """Each instruction pauses its warp until the pipe is free again: two CTAs alternate."""
+    tiny = program([(4, loop(rows("HMMA.16816.F32 stall=6"), 20))], ctas=2)
+    result = run(tiny, small_gpu(1, "launch.cta_gap_cycles=1"))
+    first, second = issue_cycles(result, 0, 0), issue_cycles(result, 0, 1)
+    assert np.diff(first).max() == np.diff(second).max() == 12
+
+
+def test_without_a_pause_a_warp_goes_on_until_an_older_cta_can() -> None:
+    """The older CTA, whose instructions pause for four cycles, gets every cycle that it can use."""
+    busy, paused = rows("NOP stall=1") * 40, rows("NOP stall=4") * 8
+    tiny = program([(4, paused)], ctas=2, other_classes=[busy], cta_class=[0, 1])
+    result = run(tiny, small_gpu(1, "launch.cta_gap_cycles=1"))
+    assert np.diff(issue_cycles(result, 0, 0)[:8]).max() == 4
