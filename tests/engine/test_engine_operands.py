@@ -23,8 +23,8 @@ OPEN = {
     "H1r N1 X1 N1 X1 N1": "124", "H1r W1": "124", "H1r X1 I1": "124", "H1a X1 I1": "124",
     "H1r H1r H1r H1r X1 X1 X1 X1": "124", "H1a H1r H1r H1r X1 X1 X1 X1": "14",
 }
-"""By sequence, for how many warps: two LOP3 or more between tensor instructions, a LOP3 beside an IMAD, an IMAD.WIDE at once
-behind an HMMA take 11 to 37 % longer on silicon; which reads collide there is not known."""
+"""By sequence, for how many warps: two LOP3 or more between tensor instructions, a LOP3 beside an IMAD, an IMAD.WIDE at
+once behind an HMMA take 11 to 37 % longer on silicon; which reads collide there is not known."""
 
 
 def sequences() -> list[tuple[str, float]]:
