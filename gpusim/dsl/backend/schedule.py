@@ -35,7 +35,7 @@ warps of 32x32), and the k steps that it has at most (k of 64 goes with the bloc
 
 
 def list_schedule(code: Sequence[Instruction], graph: Graph) -> list[int]:
-    """Rows of ``code`` in issue order, a topological order of ``graph``.
+    """Rows of ``code`` in issue order, a topological order of ``graph``, which gets the edges of rules 6 and 7.
 
     Rules, fitted to the 20 loops of h200/kernel_loops.csv, none of them naming a kernel:
     1. Tensor instructions keep their source order and issue as soon as the tensor pipe takes them.
@@ -83,7 +83,8 @@ def _idle_rows(code: Sequence[Instruction]) -> dict[int, list[int]]:
 
 
 def _room(code: Sequence[Instruction]) -> Room:
-    """How many registers the tensor instructions of a block leave to others."""
+    """How many registers the tensor instructions of a block leave to others; a block without any keeps to rules 1 to 5,
+    as a scarce one does."""
     tensor = [instruction for instruction in code if instruction.kind == Kind.mma]
     if not tensor:
         return "scarce"
