@@ -75,7 +75,8 @@ class Issue(Section):
 
 class Mio(Section):
     queue_depth: Count = Field(description="Memory instructions a sub-partition may have waiting for the LSU.")
-    buffer_entries: Count = Field(description="Instructions that the LSU has taken and works off in order.")
+    queue_registers: Count = Field(description="32-bit registers of a warp that they hold: addresses and data.")
+    buffer_registers: Count = Field(description="The same of the instructions that the LSU has taken, in order.")
     lsu_entries: Count = Field(description="Shared-memory accesses of an SM between that buffer and the data stage.")
     operand_bytes_per_cycle: Count = Field(description="Addresses and data one sub-partition sends to the LSU.")
     register_read_cycles: Count = Field(description="Cycles for which the dispatcher waits per register the LSU reads.")
@@ -116,7 +117,8 @@ class Noc(Section):
         description="1: reads of one line that SMs of a GPC have in flight together reach L2 once.")
     sm_read_bytes_per_cycle: Rate = Field(description="Bytes one SM receives from L2 per cycle.")
     sm_write_bytes_per_cycle: Rate = Field(description="Bytes one SM sends to L2 per cycle.")
-    write_request_cycles: Count = Field(description="Cycles between two lines that one SM writes, however few sectors.")
+    unfilled_sector_cycles: Count = Field(description="Cycles that an SM's port takes for a sector written in part.")
+    stores_in_flight: Count = Field(description="Cycles of the port whose stores may be on their way to L2.", le=1024)
 
 
 class L2(Section):
@@ -158,6 +160,7 @@ class LaunchCost(Section):
     few_sms: Amount = Field(description="SMs at most for few_sms_pct.")
     few_sms_pct: Cycles = Field(description="A GPC of which so few SMs work runs this much slower than the idle ones, "
                                             "whose cycles the profiler reports as elapsed.")
+    gpc_spread_pct: Rate = Field(description="By how much the fastest GPC is above the mean where more work.")
     start_cycles: Cycles = Field(description="From the start of the kernel to its first CTAs.")
     end_cycles: Cycles = Field(description="From the last write to the end of the kernel.")
     cta_gap_cycles: Count = Field(description="From the end of a CTA to the start of its successor on the SM.")

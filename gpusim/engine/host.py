@@ -154,7 +154,7 @@ class Host:
             if len(self._served) < self.clusters.size * len(requests):
                 self._served = np.zeros(2 * self.clusters.size * len(requests), COMPLETION)
             count = serve(self.memory, self.machine_record, requests, order, self.image.requests, self.image.flags,
-                          self.clusters.peers, self._served)
+                          self.clusters.peers, self.state.stores, self._served)
             self._pending = np.concatenate([self._pending, self._served[:count]])
         yield environment.timeout(0)
 

@@ -20,7 +20,7 @@ IMAGE_OP = np.dtype([
     ("global_offset", "<i8"), ("pc", "<i4"), ("access", "<i4"), ("operand", "<i4"), ("interval", "<u2"),
     ("latency", "<u2"), ("stall", "u1"), ("wait_mask", "u1"), ("write_barrier", "u1"), ("read_barrier", "u1"),
     ("kind", "u1"), ("pipe", "u1"), ("flags", "u1"), ("queue", "i1"), ("operand_cycles", "u1"), ("lead_cycles", "u1"),
-    ("hold_cycles", "u1"), ("address_cycles", "u1"), ("cached", "u1"), ("wide", "u1"), ("triple", "u1"),
+    ("hold_cycles", "u1"), ("registers", "u1"), ("address_cycles", "u1"), ("cached", "u1"), ("wide", "u1"), ("triple", "u1"),
     ("fetch", "u1"),
 ], align=True)
 """flags: 1 active, 2 the warp's next instruction is elsewhere (a taken branch), 4 yield, 8 variable latency,
@@ -159,6 +159,7 @@ def _ops(
     cycles = REGISTER_BYTES / spec.mio.operand_bytes_per_cycle
     registers = np.where(source["active"] > 0, _operand_registers(source, cost["kind"], role), 0)
     image["operand_cycles"] = np.ceil(registers * cycles)
+    image["registers"] = np.maximum(registers, 1)
     image["hold_cycles"] = registers * spec.mio.register_read_cycles
     image["address_cycles"] = np.where(source["active"] > 0, _address_registers(cost["kind"]), 0) * np.uint8(
         REGISTER_BYTES // spec.mio.address_bytes_per_cycle)
@@ -252,13 +253,15 @@ def _tag_cycles(table: AccessTable, spec: GpuSpec) -> np.ndarray:
 
 
 def _write_cycles(table: AccessTable, accesses: np.ndarray, spec: GpuSpec) -> None:
-    """Cycles that stores take of the SM's port: a line's sectors one by one, but no line less than a least time."""
-    sectors = np.bitwise_count(table.requests["sector_mask"]) * spec.l2.sector_bytes
-    lines = np.maximum(sectors / spec.noc.sm_write_bytes_per_cycle, spec.noc.write_request_cycles)
-    passed = np.append(0.0, np.cumsum(lines))
+    """Cycles that stores take of the SM's port: sectors one by one, longer where a sector is not filled."""
     stores = np.array([operation.startswith(STORE_PREFIXES) for operation in table.operation], bool)
+    passed = np.append(0, np.cumsum(np.bitwise_count(table.requests["sector_mask"]).astype(np.int64)))
     first, last = table.request_first[stores], table.request_first[stores] + table.request_count[stores]
-    accesses["data_cycles"][stores] = np.ceil(passed[last] - passed[first])
+    sectors = passed[last] - passed[first]
+    written = np.bitwise_count(table.lane_mask[stores]).astype(np.int64) * table.bytes_per_lane[stores, None]
+    unfilled = np.minimum(sectors, -(-(sectors * spec.l2.sector_bytes - written) // (spec.l2.sector_bytes // 2)))
+    filled = (sectors - unfilled) * spec.l2.sector_bytes / spec.noc.sm_write_bytes_per_cycle
+    accesses["data_cycles"][stores] = np.ceil(filled + unfilled * spec.noc.unfilled_sector_cycles)
 
 
 def _bulk_costs(table: AccessTable, accesses: np.ndarray, spec: GpuSpec) -> None:

@@ -21,7 +21,7 @@ from gpusim.engine.resources import (
     read_operands,
 )
 from gpusim.engine.scoreboards import copy_arrived, settle_board
-from gpusim.engine.state import COUNTERS
+from gpusim.engine.state import COUNTERS, STORES_KEPT
 
 __all__ = ["NO_BOARD", "accept", "post", "writes"]
 
@@ -50,7 +50,7 @@ def shared_access(sm, warp, mach, row, waves, stores, start):
 
     A store keeps its entry that long; loads leave theirs as fast as the stage goes, and their results come late.
     """
-    arrival = max(start + row.lead_cycles, pass_buffer(sm, mach, start, sm.lsu[sm.lsu_head]))
+    arrival = max(start + row.lead_cycles, pass_buffer(sm, mach, start, sm.lsu[sm.lsu_head], row.registers))
     passed = pass_data_stage(sm, arrival, waves)
     sm.counters[STAGE_CYCLES] += waves
     alone = max(arrival, warp.data_free) + mach.shared_latency_per_wavefront * waves
@@ -83,21 +83,37 @@ def post(sm, warp, request, base, access, s, w, row, op, time, token, number, sk
 
 
 @njit(cache=True, nogil=True)
-def global_access(sm, warp, mach, row, access, start):
+def store_leaves(sm, stores, mach, turns, start):
+    """When the port may take a store at the earliest: L2 has all but ``stores_in_flight`` turns of what came before.
+
+    Known is what left a longest window before ``start``; of what is younger the port has not had its turns.
+    """
+    sm.turns += turns
+    needed = sm.turns - mach.stores_in_flight
+    while sm.answered < stores.count and stores.turn[sm.answered % STORES_KEPT] < needed:
+        sm.answered += 1
+    i = sm.answered % STORES_KEPT
+    if needed <= 0 or sm.answered >= stores.count or stores.left[i] > start - mach.lookahead:
+        return sm.write_port
+    return max(sm.write_port, np.int64(np.ceil(stores.time[i])))
+
+
+@njit(cache=True, nogil=True)
+def global_access(sm, warp, mach, row, access, stores, start):
     """LDG, STG, LDGSTS: operands, tags; then the memory system decides. Returns when the request leaves.
 
     That is when its first tag passes; a store waits for the SM's port to the crossbar too.
     """
-    entered = pass_buffer(sm, mach, start, sm.tags[sm.tag_head])
+    entered = pass_buffer(sm, mach, start, sm.tags[sm.tag_head], row.registers)
     leaves = pass_tag_stage(sm, max(entered, start + row.operand_cycles), access.tag_cycles)
     until = sm.tag_stage
     if writes(row):
-        leaves = max(leaves, sm.write_port)
+        leaves = max(leaves, store_leaves(sm, stores, mach, access.data_cycles, start))
         until = sm.write_port = leaves + access.data_cycles
         warp.drain = until
     occupy_tags(sm, mach, until)
     read = operands_read(mach, start, row)
-    settle_board(warp, row.read_barrier, max(read, leaves) if row.kind == ASYNC_COPY else read)
+    settle_board(warp, row.read_barrier, max(read, entered) if row.kind == ASYNC_COPY else read)
     if row.kind == ASYNC_COPY:
         warp.tag_end = sm.tag_stage
         sm.counters[LDGSTS_COUNT] += 1
@@ -149,7 +165,7 @@ def reach_memory(st, mach, acc, bases, win, s, w, row, op, token, start):
     """A global access: through the load/store unit, then a request if any lane needs what L1 does not have."""
     sm, warp = st.sms[s], st.warps[s, w]
     access = acc[row.access + warp.warp_row]
-    leaves = global_access(sm, warp, mach, row, access, start)
+    leaves = global_access(sm, warp, mach, row, access, st.stores[s], start)
     if access.count == 0:
         return
     base, number, skip = bases[warp.cta, access.tensor] + row.global_offset, np.int64(0), np.int64(0)
@@ -180,17 +196,17 @@ def reach_shared(st, mach, acc, win, s, w, row, op, start):
 def accept(st, mach, ops, acc, bases, win, s, time):
     """The load/store unit takes the next instruction out of its queue at ``time``.
 
-    Returns the sub-partition, the warp slot and whether the queue was full.
+    Returns the sub-partition and the warp slot.
     """
     sm, p = st.sms[s], st.sms[s].next_part
     part = st.parts[s, p]
-    i, was_full = take_head(sm, part, mach, p, time)
+    i = take_head(sm, part, p, time)
     w, op, work = part.queue_slot[i], part.queue_op[i], part.queue_work[i]
     warp, row = st.warps[s, w], ops[op]
     warp.queued -= 1
     warp.sent = time + 1
     if work == COMMITS:
-        pass_buffer(sm, mach, time, warp.tag_end)
+        pass_buffer(sm, mach, time, warp.tag_end, row.registers)
     elif work != NOTHING:
         read_operands(part, mach, row, time)
         sm.address_path = time + row.address_cycles
@@ -201,5 +217,5 @@ def accept(st, mach, ops, acc, bases, win, s, time):
             reach_shared(st, mach, acc, win, s, w, row, op, time)
         else:
             reach_memory(st, mach, acc, bases, win, s, w, row, op, part.queue_token[i], time)
-    choose_next(sm, st.parts[s], time)
-    return p, w, was_full
+    choose_next(sm, st.parts[s], mach, time)
+    return p, w

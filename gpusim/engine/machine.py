@@ -23,9 +23,10 @@ class Machine(NamedTuple):
     sub_partitions: int
     policy: int
     mio_queue_depth: int
+    mio_queue_registers: int
     lsu_entries: int
     tag_entries: int
-    buffer_entries: int
+    buffer_registers: int
     read_release_base: int
     shared_latency_base: int
     shared_latency_per_wavefront: int
@@ -59,6 +60,7 @@ class Machine(NamedTuple):
     dram_channels: int
     dram_read_cycles_per_byte: float
     dram_write_cycles_per_byte: float
+    stores_in_flight: int
     coalescer: int
     l1_after_data: int
     mbarrier_arrive: int
@@ -83,9 +85,10 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         sub_partitions=spec.sm.sub_partitions,
         policy=POLICIES.index(policy or spec.issue.policy),
         mio_queue_depth=spec.mio.queue_depth,
+        mio_queue_registers=spec.mio.queue_registers,
         lsu_entries=spec.mio.lsu_entries,
         tag_entries=spec.l1.tag_entries,
-        buffer_entries=spec.mio.buffer_entries,
+        buffer_registers=spec.mio.buffer_registers,
         read_release_base=spec.mio.read_release_base_cycles,
         shared_latency_base=spec.shared.latency_base_cycles,
         shared_latency_per_wavefront=spec.shared.latency_cycles_per_wavefront,
@@ -119,6 +122,7 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         slice_write_cycles_least=spec.l2.write_request_cycles,
         dram_channels=spec.dram.channels,
         dram_read_cycles_per_byte=spec.dram.channels / spec.dram.read_bytes_per_cycle,
+        stores_in_flight=spec.noc.stores_in_flight,
         dram_write_cycles_per_byte=spec.dram.channels / spec.dram.write_bytes_per_cycle,
         coalescer=int(spec.noc.request_coalescer),
         l1_after_data=spec.l1.hit_latency_cycles - _address_cycles(spec)

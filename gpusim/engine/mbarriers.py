@@ -29,7 +29,7 @@ def waits_for(index, parity):
 @njit(cache=True, nogil=True)
 def pass_shared(sm, mach, row, start):
     """One turn at the data stage, on the way of all shared accesses; returns when it has passed."""
-    arrival = max(start + row.lead_cycles, pass_buffer(sm, mach, start, sm.lsu[sm.lsu_head]))
+    arrival = max(start + row.lead_cycles, pass_buffer(sm, mach, start, sm.lsu[sm.lsu_head], row.registers))
     passed = pass_data_stage(sm, arrival, 1)
     occupy_lsu(sm, mach, passed)
     sm.counters[STAGE_CYCLES] += 1

@@ -10,7 +10,7 @@ from gpusim.engine.crossbar import ask_slice, pass_port, read_line, read_owner, 
 from gpusim.engine.flags import SWAP, borrow_flags, note_write, word_line, word_value, writes_flag
 from gpusim.engine.memory_state import borrow_memory
 from gpusim.engine.slices import owner, touch
-from gpusim.engine.state import BULK, FENCE_TOKEN
+from gpusim.engine.state import BULK, FENCE_TOKEN, STORES_KEPT
 from gpusim.engine.views import borrow
 
 __all__ = ["serve", "warm_lines"]
@@ -36,7 +36,7 @@ def serve_flag(mem, mach, flags, request):
 
 @njit(cache=True, nogil=True)
 def serve_lines(mem, mach, lines, request):
-    """Read or write the lines of a request; returns when the last one is in the SM."""
+    """Read or write the lines of a request; returns when the last one is in the SM, or in L2."""
     port, last = mem.ports[request.sm], float(request.time)
     for j in range(request.count):
         if j < 63 and request.skip >> j & 1:
@@ -45,7 +45,7 @@ def serve_lines(mem, mach, lines, request):
         line = (request.base + target.line_offset) >> LINE_BITS
         mask, time = np.int64(target.sector_mask), float(request.time + j * mach.tag_interval)
         if request.is_write:
-            write_line(mem, mach, port, line, mask, time)
+            last = max(last, write_line(mem, mach, port, line, mask, time))
         else:
             last = max(last, read_line(mem, mach, port, request.sm, line, mask, request.fill, time))
     return last
@@ -61,6 +61,15 @@ def answer(row, mach, request, last, flag):
     row["data_cycles"], row["l1"] = request.data_cycles, request.l1
     row["bytes"], row["lead"], row["last"] = request.bytes, request.lead, request.last
     row["cta"] = -1
+
+
+@njit(cache=True, nogil=True)
+def report_store(stores, mach, request, performed):
+    """Tell the SM when it will know that L2 has a store."""
+    i = stores.count % STORES_KEPT
+    stores.turns += request.data_cycles
+    stores.left[i], stores.turn[i], stores.time[i] = request.time, stores.turns, performed + mach.l2_latency / 2
+    stores.count += 1
 
 
 @njit(cache=True, nogil=True)
@@ -89,10 +98,11 @@ def multicast(mem, mach, lines, request, places, done, count):
 
 
 @njit(cache=True, nogil=True)
-def serve(memory, machine, requests, order, lines, flag_state, clusters, done):
+def serve(memory, machine, requests, order, lines, flag_state, clusters, stores, done):
     """Serve the requests of a window in the order of ``order``; fills ``done``, returns how many rows.
 
-    lines: REQUEST rows, what (first, count) of a record names; clusters: (K, ranks, 2), see gpusim.engine.clusters.
+    lines: REQUEST rows, what (first, count) of a record names; clusters: (K, ranks, 2), see gpusim.engine.clusters;
+    stores: (S,) STORE_ANSWERS.
     """
     count, mach, mem, flags = 0, borrow(machine)[0], borrow_memory(memory), borrow_flags(flag_state)
     for i in order:
@@ -107,7 +117,10 @@ def serve(memory, machine, requests, order, lines, flag_state, clusters, done):
             last, flag = serve_flag(mem, mach, flags, request)
         else:
             last = serve_lines(mem, mach, lines, request)
-        if not request.is_write:
+        if request.is_write:
+            if request.asynchronous != BULK:
+                report_store(stores[request.sm], mach, request, last)
+        else:
             answer(done[count], mach, request, last, flag)
             count += 1
     return count

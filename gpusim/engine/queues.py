@@ -16,20 +16,22 @@ PARTS = 4
 
 
 @njit(cache=True, nogil=True)
-def enqueue(sm, parts, p, warp, w, work, token, time):
+def enqueue(sm, parts, mach, p, warp, w, work, token, registers, time):
     """An instruction of warp slot ``w`` comes to the queue of sub-partition ``p`` at ``time``."""
     part = parts[p]
     i = part.queue_last % QUEUE_ENTRIES
     part.queue_time[i], part.queue_op[i], part.queue_slot[i] = time, warp.op, w
     part.queue_work[i], part.queue_token[i] = work, token
     part.queue_last += 1
+    part.queue_registers += registers
+    part.queue_size[i] = registers
     warp.queued += 1
     if part.queue_last == part.queue_first + 1:
-        choose_next(sm, parts, time)
+        choose_next(sm, parts, mach, time)
 
 
 @njit(cache=True, nogil=True)
-def head_time(sm, part):
+def head_time(sm, part, mach):
     """When the load/store unit can take the oldest instruction of a queue.
 
     Its registers have to go after those of the sub-partition's instructions before it; addresses share one more path.
@@ -40,36 +42,41 @@ def head_time(sm, part):
     time = max(part.queue_time[i], part.operand_free)
     if part.queue_work[i] == NOTHING:
         return time
-    return max(time, max(sm.buffer[sm.buffer_head], sm.address_path))
+    last = sm.buffer_head + part.queue_size[i] - 1
+    room = sm.buffer[last if last < mach.buffer_registers else last - mach.buffer_registers]
+    return max(time, max(room, sm.address_path))
 
 
 @njit(cache=True, nogil=True)
-def choose_next(sm, parts, now):
+def choose_next(sm, parts, mach, now):
     """The head that can go first is next, at ``now`` or later; of several, the sub-partitions take turns."""
     sm.next_accept = NEVER
     for turn in range(1, PARTS + 1):
         p = (sm.last_part + turn) % PARTS
-        time = max(now, head_time(sm, parts[p]))
+        time = max(now, head_time(sm, parts[p], mach))
         if time < sm.next_accept:
             sm.next_accept, sm.next_part = time, p
 
 
 @njit(cache=True, nogil=True)
-def pass_buffer(sm, mach, start, room):
+def pass_buffer(sm, mach, start, room, registers):
     """An instruction leaves the load/store unit's input buffer, in order, when what it needs next has ``room``."""
     sm.front = max(max(sm.front, start), room)
-    sm.buffer[sm.buffer_head] = sm.front
-    sm.buffer_head = sm.buffer_head + 1 if sm.buffer_head + 1 < mach.buffer_entries else 0
+    for _ in range(registers):
+        sm.buffer[sm.buffer_head] = sm.front
+        sm.buffer_head = sm.buffer_head + 1 if sm.buffer_head + 1 < mach.buffer_registers else 0
     return sm.front
 
 
 @njit(cache=True, nogil=True)
-def take_head(sm, part, mach, p, time):
-    """Take the oldest instruction off a queue; returns its place in the ring and whether the queue was full."""
+def take_head(sm, part, p, time):
+    """Take the oldest instruction off a queue; what waits for its room can come a cycle later. Returns its place."""
     i = part.queue_first % QUEUE_ENTRIES
-    was_full = part.queue_last - part.queue_first >= mach.mio_queue_depth
+    registers = part.queue_size[i]
     part.queue_first += 1
-    if was_full:
-        part.queue_open = time + 1
+    part.queue_registers -= registers
+    again = part.queue_open == time + 1
+    part.queue_left, part.queue_freed = 1 + part.queue_left * again, registers + part.queue_freed * again
+    part.queue_open = time + 1
     sm.last_part = p
-    return i, was_full
+    return i

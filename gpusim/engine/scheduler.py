@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from gpusim.arch.instructions import Kind
+from gpusim.arch.instructions import Kind, Pipe
 from gpusim.engine.attribution import add_span, attribute_issue, record, record_spans, record_stage
 from gpusim.engine.bulk import land
 from gpusim.engine.clusters import leave_cluster, receive_message
@@ -25,6 +25,7 @@ from gpusim.engine.warpgroup import start_wgmma
 
 __all__ = ["advance_group"]
 
+TENSOR = int(Pipe.tensor)
 EXIT, BRANCH = int(Kind.exit), int(Kind.branch)
 DRAIN = WARP_STATES.index("drain")
 COPY_EVENT = EVENT_KINDS.index("copy")
@@ -44,14 +45,14 @@ def candidate_time(part, mach, warp, row):
 def preferred(mach, part, warps, ops, w, best, time):
     """Whether eligible warp ``w`` goes before eligible warp ``best``.
 
-    Under ``grr`` the last one goes on while it can; after a pause it comes last. Of the others those of the oldest CTA
-    are first, in turn.
+    Under ``grr`` those of the oldest CTA come first; of these the last one goes on while it can and comes last after a
+    pause, and the others take turns.
     """
     last = part.last_slot
-    if mach.policy == GRR and time > part.issue_free and (w == last or best == last):
-        return best == last
     if mach.policy == GRR and warps[w].cta_slot != warps[best].cta_slot:
         return warps[w].age < warps[best].age
+    if mach.policy == GRR and time > part.issue_free and (w == last or best == last):
+        return best == last
     if (mach.policy == GTO or mach.policy == GRR) and (w == last or best == last):
         switch = ops[warps[last].op - 1].flags & YIELD
         return (w == last) != (switch != 0)
@@ -64,14 +65,26 @@ def preferred(mach, part, warps, ops, w, best, time):
 
 @njit(cache=True, nogil=True)
 def select(part, mach, warps, ops, time):
-    """The warp to issue at ``time``; the other eligible ones are not selected in this cycle."""
-    best = np.int64(-1)
+    """The warp to issue at ``time``; the other eligible ones are not selected in this cycle.
+
+    Under ``grr`` who had the tensor pipe last steps back when one of another CTA asks for it.
+    """
+    best, stepped_back, wanted = np.int64(-1), np.int64(-1), False
+    had = warps[max(part.last_tensor, 0)].cta_slot
     for i in range(part.live):
         w = part.slots[i]
-        if candidate_time(part, mach, warps[w], ops[warps[w].op]) <= time:
+        row = ops[warps[w].op]
+        if candidate_time(part, mach, warps[w], row) <= time:
             warps[w].not_selected += 1
+            if mach.policy == GRR and row.pipe == TENSOR:
+                if w == part.last_tensor:
+                    stepped_back = w
+                    continue
+                wanted = wanted or warps[w].cta_slot != had
             if best < 0 or preferred(mach, part, warps, ops, w, best, time):
                 best = w
+    if stepped_back >= 0 and not wanted and (best < 0 or preferred(mach, part, warps, ops, stepped_back, best, time)):
+        best = stepped_back
     if best >= 0:
         warps[best].not_selected -= 1
     return best
@@ -156,6 +169,8 @@ def issue(st, mach, ops, acc, bases, win, s, p, time):
         elif row.flags & ACTIVE:
             execute(st, mach, ops, acc, bases, win, s, w, row, dispatched)
         warp.last_issue, part.issue_free, part.last_slot = time, dispatched + 1, w
+        if row.pipe == TENSOR:
+            part.last_tensor = w
         warp.stall_end = dispatched + max(row.stall, 1)
         warp.not_selected, warp.dispatch = 0, 0
         distance = next_row(warp, row)
@@ -192,9 +207,9 @@ def wake(part, mach, warp, ops, earliest):
 def serve_queue(st, mach, ops, acc, bases, win, s):
     """The load/store unit takes an instruction; its warp may go on, or others for which the queue had no room."""
     time = st.sms[s].next_accept
-    p, w, was_full = accept(st, mach, ops, acc, bases, win, s, time)
+    p, w = accept(st, mach, ops, acc, bases, win, s, time)
     wake(st.parts[s, p], mach, st.warps[s, w], ops, time + 1)
-    if was_full:
+    if st.parts[s, p].next_issue > time + 1:
         look_ahead(st.parts[s, p], mach, st.warps[s], ops)
 
 

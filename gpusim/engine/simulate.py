@@ -178,7 +178,7 @@ def _groups(
 def _elapsed(spec: GpuSpec, blocks: BlockScheduler, start: int, end: int) -> int:
     """Cycles up to ``end`` as the profiler counts them: those of the GPC with the fastest clock."""
     busy = len(np.unique(blocks.placed_on[blocks.placed_on >= 0]))
-    slowdown = spec.launch.few_sms_pct if busy <= spec.launch.few_sms else 0
+    slowdown = spec.launch.few_sms_pct if busy <= spec.launch.few_sms else spec.launch.gpc_spread_pct
     return start + round((end - start) * (1 + slowdown / 100))
 
 
@@ -229,7 +229,7 @@ def _compile(host: Host) -> float:
                   host.groups[0].window, 0, 0, nothing, first, 0)
     none, order = np.zeros(0, REQUEST_RECORD), np.zeros(0, np.int64)
     serve(host.memory, host.machine_record, none, order, host.image.requests, host.image.flags,
-          host.clusters.peers, nothing)
+          host.clusters.peers, host.state.stores, nothing)
     return time.perf_counter()
 
 

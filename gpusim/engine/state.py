@@ -12,7 +12,7 @@ from gpusim.engine.l1 import L1State
 from gpusim.engine.result import EVENT, WARP_STATES
 
 __all__ = ["BOARDS", "BULK", "COMPLETION", "COUNTERS", "CTA_SLOT", "FENCE_TOKEN", "GROUPS", "HOLDS", "MBARRIER",
-           "NEVER", "PART_WARPS", "QUEUE_ENTRIES", "REQUEST_RECORD", "SM", "STATIC", "SUB_PARTITION", "WARP",
+           "NEVER", "PART_WARPS", "QUEUE_ENTRIES", "REQUEST_RECORD", "SM", "STATIC", "STORE_ANSWERS", "STORES_KEPT", "SUB_PARTITION", "WARP",
            "WARPGROUP", "WGMMAS", "SmState", "Window", "new_state", "new_window"]
 
 NEVER = np.iinfo(np.int64).max // 4
@@ -82,7 +82,7 @@ SUB_PARTITION = np.dtype([
     ("next_issue", "<i8"),
     ("live", "<i8"),  # warps that are here, their slots in the order in which they came
     ("slots", "<i8", (PART_WARPS,)),
-    ("last_slot", "<i8"),
+    ("last_slot", "<i8"), ("last_tensor", "<i8"),  # who issued last, and who did to the tensor pipe
     ("issue_free", "<i8"),
     ("operand_free", "<i8"),
     ("hold_first", "<i8"), ("hold_last", "<i8"),  # reads of operands that hold the dispatcher, a ring
@@ -91,9 +91,10 @@ SUB_PARTITION = np.dtype([
     ("tensor_start", "<i8"),  # of the last tensor instruction
     ("fetched", "<i8"),  # cycles that its A operand took to read
     ("triple_start", "<i8"), ("vector_start", "<i8"),  # of the last instruction that reads three registers, or fewer
-    ("queue_first", "<i8"), ("queue_last", "<i8"), ("queue_open", "<i8"),  # a ring; since when it has had room
+    ("queue_first", "<i8"), ("queue_last", "<i8"), ("queue_registers", "<i8"),  # a ring, and registers of what is in it
+    ("queue_open", "<i8"), ("queue_left", "<i8"), ("queue_freed", "<i8"),  # since when entries and registers are free
     ("queue_time", "<i8", (QUEUE_ENTRIES,)), ("queue_op", "<i8", (QUEUE_ENTRIES,)),
-    ("queue_slot", "<i8", (QUEUE_ENTRIES,)), ("queue_work", "<i8", (QUEUE_ENTRIES,)),
+    ("queue_size", "<i8", (QUEUE_ENTRIES,)), ("queue_slot", "<i8", (QUEUE_ENTRIES,)), ("queue_work", "<i8", (QUEUE_ENTRIES,)),
     ("queue_token", "<i8", (QUEUE_ENTRIES,)),
 ], align=True)
 CTA_SLOT = np.dtype([
@@ -122,7 +123,9 @@ SM = np.dtype([
     ("tma_free", "<i8"), ("bulk_write", "<i8"),  # when the TMA unit can ask, and its data be written
     ("wgmma_event", "<i8"),  # when the tensor pipe can start the next wgmma, NEVER: none waits
     ("wgmma_slot", "<i8"), ("wgmma_number", "<i8"),  # the warpgroup of the last one
-    ("tag_stage", "<i8"), ("write_port", "<i8"), ("barrier_unit", "<i8"), ("sequence", "<i8"), ("warp_cycles", "<i8"),
+    ("tag_stage", "<i8"), ("write_port", "<i8"),
+    ("turns", "<i8"), ("answered", "<i8"),  # of its port that stores have taken; stores known to be in L2, see STORE_ANSWERS
+    ("barrier_unit", "<i8"), ("sequence", "<i8"), ("warp_cycles", "<i8"),
     ("address_path", "<i8"), ("front", "<i8"),
     ("buffer_head", "<i8"), ("buffer", "<i8", (QUEUE_ENTRIES,)),  # when its entries come free, a ring
     ("lsu_head", "<i8"), ("lsu", "<i8", (QUEUE_ENTRIES,)),  # when its entries come free, a ring
@@ -158,6 +161,15 @@ COMPLETION = np.dtype([
 or a message of another SM is for, and slot is its CTA slot; -1: the warp in ``slot`` asked."""
 
 
+STORES_KEPT = 1024
+STORE_ANSWERS = np.dtype([
+    ("count", "<i8"), ("turns", "<i8"),  # stores that L2 has answered, and the turns of the SM's port that they took
+    ("left", "<i8", (STORES_KEPT,)), ("turn", "<i8", (STORES_KEPT,)), ("time", "<f8", (STORES_KEPT,)),  # rings
+], align=True)
+"""What an SM hears of its stores: when each left, turns up to and including it, when the SM knows that L2 has it. The
+memory writes it between windows; SMs read what is older than the longest window."""
+
+
 class SmState(NamedTuple):
     """S SMs, W warp slots each (slot % 4 is the sub-partition), C CTA slots, M mbarriers and G warpgroups of a CTA."""
 
@@ -168,6 +180,7 @@ class SmState(NamedTuple):
     l1: L1State
     mbarriers: np.ndarray  # (S, C, M) MBARRIER
     warpgroups: np.ndarray  # (S, C, G) WARPGROUP
+    stores: np.ndarray  # (S,) STORE_ANSWERS
 
 
 class Window(NamedTuple):
@@ -187,12 +200,13 @@ def new_state(
     """Empty SMs at cycle 0."""
     state = SmState(np.zeros((sms, warps), WARP), np.zeros((sms, 4), SUB_PARTITION),
                     np.zeros((sms, cta_slots), CTA_SLOT), np.zeros(sms, SM), l1,
-                    np.zeros((sms, cta_slots, mbarriers), MBARRIER), np.zeros((sms, cta_slots, warpgroups), WARPGROUP))
+                    np.zeros((sms, cta_slots, mbarriers), MBARRIER), np.zeros((sms, cta_slots, warpgroups), WARPGROUP),
+                    np.zeros(sms, STORE_ANSWERS))
     state.warps["ready"] = NEVER
     state.parts["next_issue"] = NEVER
     for last in ("tensor_start", "triple_start", "vector_start"):
         state.parts[last] = -NEVER
-    state.parts["last_slot"] = -1
+    state.parts["last_slot"] = state.parts["last_tensor"] = -1
     state.slots["cta"] = -1
     state.sms["next_accept"] = state.sms["wgmma_event"] = NEVER
     return state

@@ -38,7 +38,7 @@ def borrow_l1(l1):
 @njit(cache=True, nogil=True)
 def borrow_state(st):
     return SmState(borrow(st.warps), borrow(st.parts), borrow(st.slots), borrow(st.sms), borrow_l1(st.l1),
-                   borrow(st.mbarriers), borrow(st.warpgroups))
+                   borrow(st.mbarriers), borrow(st.warpgroups), borrow(st.stores))
 
 
 @njit(cache=True, nogil=True)

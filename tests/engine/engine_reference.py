@@ -22,7 +22,7 @@ from gpusim.engine.memory import serve, warm_lines
 from gpusim.engine.memory_state import new_memory
 from gpusim.engine.operands import PLAIN
 from gpusim.engine.result import WARP_STATES
-from gpusim.engine.state import COMPLETION, FENCE_TOKEN, REQUEST_RECORD
+from gpusim.engine.state import COMPLETION, FENCE_TOKEN, REQUEST_RECORD, STORE_ANSWERS
 from gpusim.program import Program
 
 __all__ = ["Reference", "Sm", "simulate_reference"]
@@ -68,10 +68,11 @@ class Sm:
         self.parts = [Part(self.env, gpu) for _ in range(PARTS)]
         self.data_stage, self.tag_stage, self.barrier_unit = Server(), Server(), Server()
         self.write_port = Server()
+        self.turns, self.stores = 0, np.zeros(1, STORE_ANSWERS)
         self.l1 = L1Model(self._l1_bytes())
         self.lsu_entries = deque([0] * gpu.mio.lsu_entries, gpu.mio.lsu_entries)
         self.tag_entries = deque([0] * gpu.l1.tag_entries, gpu.l1.tag_entries)
-        self.buffer = deque([0] * gpu.mio.buffer_entries, gpu.mio.buffer_entries)
+        self.buffer = deque([0] * gpu.mio.buffer_registers, gpu.mio.buffer_registers)
         self.front, self.addresses, self.turn = 0, Server(), 0
         self.seen = Reference(states=np.zeros((len(program.statics), len(WARP_STATES)), np.int64))
         self._open_memory()
@@ -151,7 +152,7 @@ class Sm:
         if now < part.dispatch_free:
             return "dispatch_stall"
         if entry.kind in QUEUED:
-            full = len(part.queue) >= part.queue_depth or now < part.queue_open
+            full = not part.has_room(self._queue_registers(warp, entry.kind), now)
             return ("lg_throttle" if entry.kind in OTHER_GLOBAL else "mio_throttle") if full else None
         resource, state = self._needs(part, warp)
         if resource is part.pipes[Pipe.tensor] and now < part.tensor_free:
@@ -180,14 +181,17 @@ class Sm:
         return order[0]
 
     def _in_turn(self, part: Part, ready: list[WarpModel]) -> WarpModel:
-        """After a pause the last one comes last; then the oldest CTA's; of those the last one, or the next in turn."""
+        """Who had the tensor pipe last leaves it to other CTAs; the oldest CTA's first; of those the last one, last after
+        a pause, or in turn."""
         last, after = part.last, part.last.slot if part.last else -1
-        others = [warp for warp in ready if warp is not last]
-        if others and int(self.env.now) > part.dispatch_free:
-            ready = others
+        tensor = {warp.slot: warp.cta for warp in ready if self._pipe(self._entry(warp)) == Pipe.tensor}
+        if len({*tensor.values(), tensor.get(part.last_tensor)}) > 1 and part.last_tensor in tensor:
+            ready = [warp for warp in ready if warp.slot != part.last_tensor]
         oldest = min(ready, key=lambda warp: warp.age).cta
         order = sorted((warp for warp in ready if warp.cta == oldest),
                        key=lambda warp: (warp.slot - after - 1) % self.gpu.sm.max_warps)
+        if len(order) > 1 and int(self.env.now) > part.dispatch_free:
+            order = [warp for warp in order if warp is not last]
         return self._goes_on(last, [warp for warp in order if warp is not last]) if last in order else order[0]
 
     def _goes_on(self, last: WarpModel, others: list[WarpModel]) -> WarpModel:
@@ -212,6 +216,8 @@ class Sm:
             now, entry = int(self.env.now), self._entry(warp)
             issues.append((now, int(row["pc"])))
             dispatched = self._dispatch(warp, self._pipe(entry), now)
+            if self._pipe(entry) == Pipe.tensor:
+                self.parts[warp.slot % PARTS].last_tensor = warp.slot
             warp.stall_end, warp.yielded = dispatched + max(int(self._image_row(warp)["stall"]), 1), bool(row["yield_"])
             if entry.kind in QUEUED:
                 self._send(warp, entry, dispatched)
@@ -288,6 +294,7 @@ class Sm:
         """A memory instruction goes into its sub-partition's queue; its barriers wait for it."""
         part, row, kind = self.parts[warp.slot % PARTS], warp.row, entry.kind
         queued = Queued(now, warp, row, warp.position, kind, "nothing")
+        queued.registers = self._queue_registers(warp, kind)
         if row["active"] and kind == Kind.commit:
             queued.work = "commit"
             warp.commit(int(row["write_barrier"]), now + entry.latency_cycles)
@@ -320,22 +327,24 @@ class Sm:
             part = self.parts[p]
             if part.queue and self._can_go(part, part.queue[0], now):
                 self.turn = p
-                if len(part.queue) >= part.queue_depth:
-                    part.queue_open = now + 1
-                self._accept(part, part.queue.popleft(), now)
+                self._accept(part, part.take(now), now)
                 return True
         return False
 
     def _can_go(self, part: Part, queued: Queued, now: int) -> bool:
         if now < queued.time or now < part.operands.free:
             return False
-        return queued.work == "nothing" or (now >= self.buffer[0] and now >= self.addresses.free)
+        return queued.work == "nothing" or (now >= self.buffer[queued.registers - 1] and now >= self.addresses.free)
 
-    def _pass_buffer(self, start: int, room: int) -> int:
+    def _pass_buffer(self, start: int, room: int, registers: int) -> int:
         """In order, when what comes next has room."""
         self.front = max(self.front, start, room)
-        self.buffer.append(self.front)
+        self.buffer.extend([self.front] * registers)
         return self.front
+
+    def _queue_registers(self, warp: WarpModel, kind: Kind) -> int:
+        """What an instruction takes of the room in front of the load/store unit."""
+        return max(1, self._registers(warp, warp.row, kind)) if warp.row["active"] and kind != Kind.commit else 1
 
     def _registers(self, warp: WarpModel, row: np.void, kind: Kind) -> int:
         """32-bit registers of a lane that go to the load/store unit: the address, and what a store stores."""
@@ -349,7 +358,7 @@ class Sm:
         warp, kind, row = queued.warp, queued.kind, queued.row
         warp.queued -= 1
         if queued.work == "commit":
-            self._pass_buffer(now, warp.tag_end)
+            self._pass_buffer(now, warp.tag_end, queued.registers)
         if queued.work in ("nothing", "commit"):
             return
         per_register, delay = 128 / self.gpu.mio.operand_bytes_per_cycle, self.gpu.mio.read_release_base_cycles
@@ -360,20 +369,21 @@ class Sm:
         if queued.work == "signal":
             self._signal(queued, now)
         elif queued.work == "shared":
-            self._shared(warp, row, kind, now, now + int(np.ceil((registers - 1) * per_register)))
+            self._shared(queued, now, now + int(np.ceil((registers - 1) * per_register)))
         else:
-            leaves = self._global(queued, now, end)
-            delay = max(delay, leaves - end) if kind == Kind.async_copy else delay
+            entered = self._global(queued, now, end)
+            delay = max(delay, entered - end) if kind == Kind.async_copy else delay
         warp.settle(int(row["read_barrier"]), end + delay)
 
     def _signal(self, queued: Queued, start: int) -> None:
         """One turn at the data stage, then the mbarrier."""
-        _, passed = self.data_stage.serve(max(start, self._pass_buffer(start, self.lsu_entries[0])), 1)
+        _, passed = self.data_stage.serve(max(start, self._pass_buffer(start, self.lsu_entries[0], queued.registers)), 1)
         self.lsu_entries.append(passed)
         self.units.signal(queued, passed)
 
-    def _shared(self, warp: WarpModel, row: np.void, kind: Kind, start: int, sent: int) -> None:
-        arrival = max(sent, self._pass_buffer(start, self.lsu_entries[0]))
+    def _shared(self, queued: Queued, start: int, sent: int) -> None:
+        warp, row, kind = queued.warp, queued.row, queued.kind
+        arrival = max(sent, self._pass_buffer(start, self.lsu_entries[0], queued.registers))
         waves = warp.of_row(row, "wavefronts") if row["access"] >= 0 else 1
         stores = row["access"] >= 0 and kind not in (Kind.shared_load, Kind.ldmatrix)
         _, passed = self.data_stage.serve(arrival, waves)
@@ -383,12 +393,14 @@ class Sm:
         warp.settle(int(row["write_barrier"]), warp.data_free + self.gpu.shared.latency_base_cycles)
 
     def _global(self, queued: Queued, start: int, sent: int) -> int:
-        """Lines pass the tag stage one by one; then the memory system decides. Returns when the first line passes."""
+        """Lines pass the tag stage one by one; then the memory system decides. Returns when it has left the buffer."""
         warp, kind, row = queued.warp, queued.kind, queued.row
-        lines, entered = warp.of_row(row, "request_count"), self._pass_buffer(start, self.tag_entries[0])
+        lines = warp.of_row(row, "request_count")
+        entered = self._pass_buffer(start, self.tag_entries[0], queued.registers)
         leaves, done = self.tag_stage.serve(max(sent, entered), self._tag_cycles(warp, row))
         if self._writes(row, kind):
-            leaves, done = self.write_port.serve(leaves, self.write_cycles(warp, row))
+            turns = self.write_cycles(warp, row)
+            leaves, done = self.write_port.serve(max(leaves, self._answered(turns, start)), turns)
             warp.drain = done
         self.tag_entries.append(done)
         if kind == Kind.async_copy:
@@ -400,7 +412,17 @@ class Sm:
             self._ask(queued, leaves, arrived, self._data_cycles(warp, row))
         elif kind != Kind.async_copy and not self._writes(row, kind):
             warp.settle(int(row["write_barrier"]), start + 1)
-        return leaves
+        return entered
+
+    def _answered(self, turns: int, now: int) -> int:
+        """When L2 has so much of the stores before that the port may take one more, as far as that is known."""
+        self.turns += turns
+        needed, known = self.turns - self.gpu.noc.stores_in_flight, self.stores[0]
+        for i in range(int(known["count"])):
+            if needed > 0 and known["turn"][i] >= needed:
+                old = known["left"][i] <= now - self.gpu.l2.lookahead_cycles
+                return int(np.ceil(known["time"][i])) if old else 0
+        return 0
 
     def _data_cycles(self, warp: WarpModel, row: np.void) -> int:
         width = int(warp.role.accesses.bytes_per_lane[row["access"]])
@@ -468,15 +490,17 @@ class Sm:
                                for mask in masks) - 1e-6))
 
     def write_cycles(self, warp: WarpModel, row: np.void) -> int:
-        """A line takes a turn of the port per sector, but never less than a least time."""
+        """A sector takes a turn of the port, one that is written in part more."""
         table, access, noc = warp.role.accesses, row["access"], self.gpu.noc
+        data_bytes = warp.of_row(row, "lane_mask").bit_count() * int(table.bytes_per_lane[access])
         if not table.operation[access].startswith(("STG", "TMASTG")):  # atomics
-            data_bytes = warp.of_row(row, "lane_mask").bit_count() * int(table.bytes_per_lane[access])
             return -(-data_bytes // self.gpu.shared.bytes_per_wavefront)
         first = warp.of_row(row, "request_first")
         lines = table.requests["sector_mask"][first : first + warp.of_row(row, "request_count")]
-        turns = [int(mask).bit_count() * 32 / noc.sm_write_bytes_per_cycle for mask in lines]
-        return int(np.ceil(sum(max(turn, noc.write_request_cycles) for turn in turns)))
+        sectors = sum(int(mask).bit_count() for mask in lines)
+        unfilled = min(sectors, -(-(sectors * 32 - data_bytes) // 16))
+        return int(np.ceil((sectors - unfilled) * 32 / noc.sm_write_bytes_per_cycle
+                           + unfilled * noc.unfilled_sector_cycles))
 
     def _writes(self, row: np.void, kind: Kind) -> bool:
         return kind == Kind.global_store or (kind == Kind.atomic and int(row["write_barrier"]) == 7)
@@ -492,7 +516,7 @@ class Sm:
 
     def serve(self, request: np.ndarray, lines: np.ndarray, done: np.ndarray) -> int:
         return int(serve(self.memory, self.machine, request, np.zeros(1, np.int64), lines, self.image.flags,
-                         np.zeros((0, 1, 2), np.int64), done))
+                         np.zeros((0, 1, 2), np.int64), self.stores, done))
 
     def request(self, warp: WarpModel, time: int) -> np.ndarray:
         """What an access of the current row asks of the memory from ``time`` on."""
@@ -514,7 +538,8 @@ class Sm:
         request["first"], request["count"] = warp.of_row(row, "request_first"), warp.of_row(row, "request_count")
         image = self._image_row(queued)
         request["cta"], request["flag"] = warp.cta, image["operand"] if image["flags"] & FLAG else -1
-        request["is_write"] = self._writes(row, queued.kind)
+        if self._writes(row, queued.kind):
+            request["is_write"], request["data_cycles"] = 1, self.write_cycles(warp, row)
         self.env.process(self._travel(warp, request, arrived, cycles, fill))
 
     def _travel(

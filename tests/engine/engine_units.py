@@ -84,6 +84,7 @@ class Queued:
     work: str
     """``nothing``, ``commit``, ``shared`` or ``global``."""
     token: int = 0
+    registers: int = 1
 
 
 class Part:
@@ -93,7 +94,8 @@ class Part:
         self.warps: list[WarpModel] = []
         self.pipes = {pipe: simpy.Resource(env) for pipe in Pipe}
         self.queue: deque[Queued] = deque()
-        self.queue_depth, self.queue_open = gpu.mio.queue_depth, 0
+        self.mio, self.left_at, self.left = gpu.mio, -1, (0, 0)
+        """Entries and registers that left the queue in the last cycle in which some did."""
         self.operands = Server()
         self.reads: list[tuple[int, int]] = []
         """[start, end) in which the load/store unit reads registers, and the dispatcher cannot."""
@@ -101,6 +103,19 @@ class Part:
         self.tensor_free, self.tensor_start, self.fetched = 0, -1000, 0
         self.triple_start = self.vector_start = -1000
         self.last: WarpModel | None = None
+        self.last_tensor = -1  # slot
+
+    def has_room(self, registers: int, now: int) -> bool:
+        """What the load/store unit takes makes room in the next cycle."""
+        entries, held = self.left if self.left_at == now else (0, 0)
+        held += sum(queued.registers for queued in self.queue)
+        return len(self.queue) + entries < self.mio.queue_depth and held + registers <= self.mio.queue_registers
+
+    def take(self, now: int) -> Queued:
+        queued = self.queue.popleft()
+        entries, registers = self.left if self.left_at == now else (0, 0)
+        self.left_at, self.left = now, (entries + 1, registers + queued.registers)
+        return queued
 
     def wide_start(self, gpu: GpuSpec, now: int) -> int:
         """When an IMAD.WIDE can read its registers for the first time, after the last tensor instruction."""

@@ -18,7 +18,7 @@ from gpusim.engine.image import image_of
 from gpusim.engine.machine import machine_of, machine_record
 from gpusim.engine.memory import serve
 from gpusim.engine.memory_state import new_memory
-from gpusim.engine.state import COMPLETION, REQUEST_RECORD
+from gpusim.engine.state import COMPLETION, REQUEST_RECORD, STORE_ANSWERS
 from gpusim.errors import SimulatedFailure
 from gpusim.program import FlagTable, FlagUse, Program
 from gpusim.program.flags import FLAG_ACTIONS, JUMP_ALL_THERE, JUMP_MISSING
@@ -93,7 +93,7 @@ def _serve(tiny: Program, cta: int, flag: int, time: int, state: tuple) -> tuple
     request["time"], request["cta"], request["flag"], request["count"] = time, cta, flag, 1
     request["is_write"] = image.flags.ops["action"][flag] >= 2
     request["sm"] = 0 if request["is_write"][0] else NEARER_SM
-    count = serve(memory, machine, request, np.zeros(1, np.int64), image.requests, flags, NO_CLUSTERS, done)
+    count = serve(memory, machine, request, np.zeros(1, np.int64), image.requests, flags, NO_CLUSTERS, np.zeros(1, STORE_ANSWERS), done)
     return (int(done["time"][0]), int(done["flag"][0])) if count else (0, -1)
 
 

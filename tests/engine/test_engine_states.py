@@ -76,7 +76,9 @@ def test_mio_throttle_and_lg_throttle(state: str, mnemonic: str, memory: Memory)
     All share one queue. Whoever waits for it is counted by what it is: cp.async as a shared-memory instruction.
     """
     beyond = GPU.mio.lsu_entries if mnemonic == "LDSM" else GPU.l1.tag_entries
-    count, taken, waiting = 100, beyond + GPU.mio.buffer_entries, GPU.mio.queue_depth
+    registers = {"LDSM": 1, "LDG": 2, "LDGSTS": 3}[mnemonic]
+    taken, waiting = beyond + GPU.mio.buffer_registers // registers, GPU.mio.queue_registers // registers
+    count = 100
     seen = stalls(program([Row(mnemonic, access="a", write=0)] * count, {"a": memory}))
     assert seen.keys() <= {state, "wait", "drain"}
     assert seen[state] >= (32 - 1) * (count - taken - waiting - 4)
@@ -105,12 +107,12 @@ def test_branch_resolving() -> None:
 
 
 def test_drain() -> None:
-    """EXIT waits until the last store has left the SM, line by line, each for a least time."""
+    """EXIT waits until the last store has left the SM, sector by sector, longer where they are not filled."""
     lines, registers = 32, 3
     seen = stalls(program([Row("STG", access="a")], {"a": Memory("STG32", lines=lines)}))
     sent = registers * 128 // GPU.mio.operand_bytes_per_cycle
     exit_issued = 1
-    turns = lines * GPU.noc.write_request_cycles
+    turns = lines * GPU.noc.unfilled_sector_cycles
     assert seen == {"drain": sent + turns - exit_issued - 1}
 
 

@@ -105,7 +105,7 @@ def test_the_data_stage_never_idles_while_work_waits() -> None:
 
 def test_a_full_queue_lets_one_more_in_when_the_unit_takes_one_out() -> None:
     """In flight at most: what the load/store unit works on, and what waits for it in the sub-partition's queue."""
-    waves, in_flight = 8 * MATRICES, GPU.mio.lsu_entries + GPU.mio.buffer_entries + GPU.mio.queue_depth
+    waves, in_flight = 8 * MATRICES, GPU.mio.lsu_entries + GPU.mio.buffer_registers + GPU.mio.queue_depth
     cycles = issue_cycles(run(program([Row("LDSM", access="a")] * 60, {"a": Memory("LDSM4", (8,))}), GPU))
     passed = waves * np.arange(1, 61) + 1  # the cycle after it came out
     settled = slice(2, 60 - in_flight)
