@@ -118,6 +118,7 @@ class Noc(Section):
     sm_read_bytes_per_cycle: Rate = Field(description="Bytes one SM receives from L2 per cycle.")
     sm_write_bytes_per_cycle: Rate = Field(description="Bytes one SM sends to L2 per cycle.")
     unfilled_sector_cycles: Count = Field(description="Cycles that an SM's port takes for a sector written in part.")
+    store_buffer_cycles: Cycles = Field(description="Cycles of the port that stores take which wait in front of it.")
     stores_in_flight: Count = Field(description="Cycles of the port whose stores may be on their way to L2.", le=1024)
 
 

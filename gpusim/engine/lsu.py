@@ -102,15 +102,16 @@ def store_leaves(sm, stores, mach, turns, start):
 def global_access(sm, warp, mach, row, access, stores, start):
     """LDG, STG, LDGSTS: operands, tags; then the memory system decides. Returns when the request leaves.
 
-    That is when its first tag passes; a store waits for the SM's port to the crossbar too.
+    That is when its first tag passes; a store waits for the SM's port to the crossbar too, in a buffer of its own, and
+    its warp may end when it has come there.
     """
     entered = pass_buffer(sm, mach, start, sm.tags[sm.tag_head], row.registers)
     leaves = pass_tag_stage(sm, max(entered, start + row.operand_cycles), access.tag_cycles)
     until = sm.tag_stage
     if writes(row):
         leaves = max(leaves, store_leaves(sm, stores, mach, access.data_cycles, start))
-        until = sm.write_port = leaves + access.data_cycles
-        warp.drain = until
+        sm.write_port = leaves + access.data_cycles
+        until = warp.drain = max(sm.tag_stage, sm.write_port - mach.store_buffer)
     occupy_tags(sm, mach, until)
     read = operands_read(mach, start, row)
     settle_board(warp, row.read_barrier, max(read, entered) if row.kind == ASYNC_COPY else read)

@@ -61,6 +61,7 @@ class Machine(NamedTuple):
     dram_read_cycles_per_byte: float
     dram_write_cycles_per_byte: float
     stores_in_flight: int
+    store_buffer: int
     coalescer: int
     l1_after_data: int
     mbarrier_arrive: int
@@ -123,6 +124,7 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         dram_channels=spec.dram.channels,
         dram_read_cycles_per_byte=spec.dram.channels / spec.dram.read_bytes_per_cycle,
         stores_in_flight=spec.noc.stores_in_flight,
+        store_buffer=spec.noc.store_buffer_cycles,
         dram_write_cycles_per_byte=spec.dram.channels / spec.dram.write_bytes_per_cycle,
         coalescer=int(spec.noc.request_coalescer),
         l1_after_data=spec.l1.hit_latency_cycles - _address_cycles(spec)

@@ -401,7 +401,7 @@ class Sm:
         if self._writes(row, kind):
             turns = self.write_cycles(warp, row)
             leaves, done = self.write_port.serve(max(leaves, self._answered(turns, start)), turns)
-            warp.drain = done
+            done = warp.drain = max(self.tag_stage.free, done - self.gpu.noc.store_buffer_cycles)
         self.tag_entries.append(done)
         if kind == Kind.async_copy:
             warp.tag_end = done

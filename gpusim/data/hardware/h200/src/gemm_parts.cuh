@@ -1,5 +1,5 @@
 // src/gemm.cu's kernel for SMs that are chosen (`on`; CTAs of others leave at once) and with parts left out: bit 0 of V its copies, bit 1 its
-// ldmatrix, bit 2 its tensor instructions. Where each CTA ran is in smids.
+// ldmatrix, bit 2 its tensor instructions. Where each CTA ran is in smids, its first clock in starts.
 #pragma once
 #include <cstdio>
 #include <cstdlib>
@@ -11,7 +11,7 @@
 #include <cuda_runtime.h>
 #include <cuda_fp16.h>
 #define CK(x) do{cudaError_t e=(x); if(e!=cudaSuccess){fprintf(stderr,"%s:%d %s\n",__FILE__,__LINE__,cudaGetErrorString(e));exit(1);} }while(0)
-__device__ int smids[65536];
+__device__ int smids[65536]; __device__ long long starts[65536];
 template<int BK,int SW> struct Sm { static constexpr int LD = BK + (SW==1?8:0);
   static __device__ __forceinline__ int off(int r,int kc){ // kc = 16-byte chunk index; returns halves
     if constexpr(SW==2){ constexpr int C=BK/8; int x; if constexpr(C==4) x=(r>>1)&3; else x=r&7; return r*LD+((kc^x)*8); }
@@ -58,7 +58,7 @@ __global__ void __launch_bounds__((BM/WM)*(BN/WN)*32) gemm(const half*__restrict
   for(int i=0;i<WM/16;i++)
     #pragma unroll
     for(int j=0;j<WN/8;j++){ int r=bm+wm*WM+i*16+(lane>>2),c=bn+wn*WN+j*8+(lane&3)*2; *(half2*)&D[(size_t)r*N+c]=__floats2half2_rn(acc[i][j][0],acc[i][j][1]); *(half2*)&D[(size_t)(r+8)*N+c]=__floats2half2_rn(acc[i][j][2],acc[i][j][3]); }
-  long long t3=clock64(); if(tid==0){ long long*o=cyc+4*(size_t)(blockIdx.x+blockIdx.y*gridDim.x); o[0]=t1-t0;o[1]=t2-t1;o[2]=t3-t2;o[3]=t3-t0; smids[blockIdx.x+blockIdx.y*gridDim.x]=smid; }
+  long long t3=clock64(); if(tid==0){ long long*o=cyc+4*(size_t)(blockIdx.x+blockIdx.y*gridDim.x); o[0]=t1-t0;o[1]=t2-t1;o[2]=t3-t2;o[3]=t3-t0; smids[blockIdx.x+blockIdx.y*gridDim.x]=smid; starts[blockIdx.x+blockIdx.y*gridDim.x]=t0; }
 }
 __global__ void init(half*p,size_t n,uint32_t s){ for(size_t i=blockIdx.x*(size_t)blockDim.x+threadIdx.x;i<n;i+=(size_t)gridDim.x*blockDim.x){ uint32_t x=(uint32_t)i*2654435761u+s; x^=x>>15;x*=2246822519u;x^=x>>13; p[i]=__float2half(((x&0xffff)/32768.f-1.f)); } }
 __global__ void check(const half*A,const half*B,const half*D,int M,int N,int K,float*err){ uint32_t x=(blockIdx.x*blockDim.x+threadIdx.x)*2654435761u; int m=(x>>3)%M,n=(x>>11)%N; float s=0; for(int k=0;k<K;k++) s+=__half2float(A[(size_t)m*K+k])*__half2float(B[(size_t)n*K+k]); float e=fabsf(s-__half2float(D[(size_t)m*N+n]))/(fabsf(s)+1.f); atomicMax((int*)err,__float_as_int(e)); }
