@@ -119,7 +119,7 @@ class Noc(Section):
     sm_write_bytes_per_cycle: Rate = Field(description="Bytes one SM sends to L2 per cycle.")
     unfilled_sector_cycles: Count = Field(description="Cycles that an SM's port takes for a sector written in part.")
     store_buffer_cycles: Cycles = Field(description="Cycles of the port that stores take which wait in front of it.")
-    stores_in_flight: Count = Field(description="Cycles of the port whose stores may be on their way to L2.", le=1024)
+    stores_in_flight: Count = Field(description="Cycles of the port whose stores L2 has not confirmed, with those in front.", le=1024)
 
 
 class L2(Section):
@@ -161,7 +161,7 @@ class LaunchCost(Section):
     few_sms: Amount = Field(description="SMs at most for few_sms_pct.")
     few_sms_pct: Cycles = Field(description="A GPC of which so few SMs work runs this much slower than the idle ones, "
                                             "whose cycles the profiler reports as elapsed.")
-    gpc_spread_pct: Rate = Field(description="By how much the fastest GPC is above the mean where more work.")
+    gpc_spread_pct: Rate = Field(description="By how much the fastest GPC is above the slowest where more SMs work.")
     start_cycles: Cycles = Field(description="From the start of the kernel to its first CTAs.")
     end_cycles: Cycles = Field(description="From the last write to the end of the kernel.")
     cta_gap_cycles: Count = Field(description="From the end of a CTA to the start of its successor on the SM.")

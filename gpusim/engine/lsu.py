@@ -83,8 +83,8 @@ def post(sm, warp, request, base, access, s, w, row, op, time, token, number, sk
 
 
 @njit(cache=True, nogil=True)
-def store_leaves(sm, stores, mach, turns, start):
-    """When the port may take a store at the earliest: L2 has all but ``stores_in_flight`` turns of what came before.
+def store_enters(sm, stores, mach, turns, start):
+    """When a store may go to the port's buffer: L2 has all but ``stores_in_flight`` turns of what came before.
 
     Known is what left a longest window before ``start``; of what is younger the port has not had its turns.
     """
@@ -94,32 +94,40 @@ def store_leaves(sm, stores, mach, turns, start):
         sm.answered += 1
     i = sm.answered % STORES_KEPT
     if needed <= 0 or sm.answered >= stores.count or stores.left[i] > start - mach.lookahead:
-        return sm.write_port
-    return max(sm.write_port, np.int64(np.ceil(stores.time[i])))
+        return start
+    return np.int64(np.ceil(stores.time[i]))
+
+
+@njit(cache=True, nogil=True)
+def store(sm, warp, mach, row, access, stores, start):
+    """STG, RED: into the buffer in front of the SM's port to the crossbar, where the warp may end. Returns when the
+    port takes it."""
+    room = max(sm.write_port - mach.store_buffer, store_enters(sm, stores, mach, access.data_cycles, start))
+    warp.drain = pass_buffer(sm, mach, start, room, row.registers)
+    leaves = max(max(warp.drain, sm.write_port), start + row.operand_cycles)
+    sm.write_port = leaves + access.data_cycles
+    settle_board(warp, row.read_barrier, operands_read(mach, start, row))
+    return leaves
 
 
 @njit(cache=True, nogil=True)
 def global_access(sm, warp, mach, row, access, stores, start):
     """LDG, STG, LDGSTS: operands, tags; then the memory system decides. Returns when the request leaves.
 
-    That is when its first tag passes; a store waits for the SM's port to the crossbar too, in a buffer of its own, and
-    its warp may end when it has come there.
+    That is when its first tag passes; stores do not look tags up.
     """
+    if writes(row):
+        return store(sm, warp, mach, row, access, stores, start)
     entered = pass_buffer(sm, mach, start, sm.tags[sm.tag_head], row.registers)
     leaves = pass_tag_stage(sm, max(entered, start + row.operand_cycles), access.tag_cycles)
-    until = sm.tag_stage
-    if writes(row):
-        leaves = max(leaves, store_leaves(sm, stores, mach, access.data_cycles, start))
-        sm.write_port = leaves + access.data_cycles
-        until = warp.drain = max(sm.tag_stage, sm.write_port - mach.store_buffer)
-    occupy_tags(sm, mach, until)
+    occupy_tags(sm, mach, sm.tag_stage)
     read = operands_read(mach, start, row)
     settle_board(warp, row.read_barrier, max(read, entered) if row.kind == ASYNC_COPY else read)
     if row.kind == ASYNC_COPY:
         warp.tag_end = sm.tag_stage
         sm.counters[LDGSTS_COUNT] += 1
         count_shared(sm, access, LDGSTS)
-    elif access.count == 0 and not writes(row):
+    elif access.count == 0:
         settle_board(warp, row.write_barrier, start + 1)
     return leaves
 

@@ -395,24 +395,31 @@ class Sm:
     def _global(self, queued: Queued, start: int, sent: int) -> int:
         """Lines pass the tag stage one by one; then the memory system decides. Returns when it has left the buffer."""
         warp, kind, row = queued.warp, queued.kind, queued.row
+        if self._writes(row, kind):
+            return self._store(queued, start, sent)
         lines = warp.of_row(row, "request_count")
         entered = self._pass_buffer(start, self.tag_entries[0], queued.registers)
         leaves, done = self.tag_stage.serve(max(sent, entered), self._tag_cycles(warp, row))
-        if self._writes(row, kind):
-            turns = self.write_cycles(warp, row)
-            leaves, done = self.write_port.serve(max(leaves, self._answered(turns, start)), turns)
-            done = warp.drain = max(self.tag_stage.free, done - self.gpu.noc.store_buffer_cycles)
         self.tag_entries.append(done)
         if kind == Kind.async_copy:
             warp.tag_end = done
         if lines and self._image_row(queued)["cached"]:
             self._load_cached(queued, leaves, done)
         elif lines:
-            arrived = None if self._writes(row, kind) else self._arrival(queued)
-            self._ask(queued, leaves, arrived, self._data_cycles(warp, row))
-        elif kind != Kind.async_copy and not self._writes(row, kind):
+            self._ask(queued, leaves, self._arrival(queued), self._data_cycles(warp, row))
+        elif kind != Kind.async_copy:
             warp.settle(int(row["write_barrier"]), start + 1)
         return entered
+
+    def _store(self, queued: Queued, start: int, sent: int) -> int:
+        """Into the buffer in front of the port, without a look at tags."""
+        warp, row, turns = queued.warp, queued.row, self.write_cycles(queued.warp, queued.row)
+        room = max(self.write_port.free - self.gpu.noc.store_buffer_cycles, self._answered(turns, start))
+        warp.drain = self._pass_buffer(start, room, queued.registers)
+        leaves, _ = self.write_port.serve(max(warp.drain, sent), turns)
+        if warp.of_row(row, "request_count"):
+            self._ask(queued, leaves, None, self._data_cycles(warp, row))
+        return warp.drain
 
     def _answered(self, turns: int, now: int) -> int:
         """When L2 has so much of the stores before that the port may take one more, as far as that is known."""

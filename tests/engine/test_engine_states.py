@@ -106,14 +106,16 @@ def test_branch_resolving() -> None:
     assert stalls(program(rows("BRA jumps\nNOP"))) == {"branch_resolving": GPU.issue.taken_branch_cycles - 1}
 
 
-def test_drain() -> None:
-    """EXIT waits until the last store has left the SM, sector by sector, longer where they are not filled."""
+@pytest.mark.parametrize("in_front", [0, 40, 432])
+def test_drain(in_front: int) -> None:
+    """EXIT waits until the last store stands in the buffer in front of the port, where sectors leave one by one, slower
+    when they are not filled."""
     lines, registers = 32, 3
-    seen = stalls(program([Row("STG", access="a")], {"a": Memory("STG32", lines=lines)}))
-    sent = registers * 128 // GPU.mio.operand_bytes_per_cycle
-    exit_issued = 1
-    turns = lines * GPU.noc.unfilled_sector_cycles
-    assert seen == {"drain": sent + turns - exit_issued - 1}
+    tiny, gpu = program([Row("STG", access="a")] * 2, {"a": Memory("STG32", lines=lines)}), small_gpu(
+        1, f"noc.store_buffer_cycles={in_front}")
+    sent, exit_issued = registers * 128 // GPU.mio.operand_bytes_per_cycle, 2
+    first_gone, second_taken = sent + lines * GPU.noc.unfilled_sector_cycles, sent + 2
+    assert _stalls(run(tiny, gpu)) == {"drain": max(second_taken, first_gone - in_front) - exit_issued - 1}
 
 
 def test_dispatch_stall() -> None:
