@@ -119,7 +119,8 @@ class Noc(Section):
     sm_write_bytes_per_cycle: Rate = Field(description="Bytes one SM sends to L2 per cycle.")
     unfilled_sector_cycles: Count = Field(description="Cycles that an SM's port takes for a sector written in part.")
     store_buffer_cycles: Cycles = Field(description="Cycles of the port that stores take which wait in front of it.")
-    stores_in_flight: Count = Field(description="Cycles of the port whose stores L2 has not confirmed, with those in front.", le=1024)
+    stores_in_flight: Count = Field(
+        le=1024, description="Cycles of the port whose stores L2 has not confirmed, with those in front of it.")
 
 
 class L2(Section):

@@ -20,8 +20,8 @@ IMAGE_OP = np.dtype([
     ("global_offset", "<i8"), ("pc", "<i4"), ("access", "<i4"), ("operand", "<i4"), ("interval", "<u2"),
     ("latency", "<u2"), ("stall", "u1"), ("wait_mask", "u1"), ("write_barrier", "u1"), ("read_barrier", "u1"),
     ("kind", "u1"), ("pipe", "u1"), ("flags", "u1"), ("queue", "i1"), ("operand_cycles", "u1"), ("lead_cycles", "u1"),
-    ("hold_cycles", "u1"), ("registers", "u1"), ("address_cycles", "u1"), ("cached", "u1"), ("wide", "u1"), ("triple", "u1"),
-    ("fetch", "u1"),
+    ("hold_cycles", "u1"), ("registers", "u1"), ("address_cycles", "u1"), ("cached", "u1"), ("wide", "u1"),
+    ("triple", "u1"), ("fetch", "u1"),
 ], align=True)
 """flags: 1 active, 2 the warp's next instruction is elsewhere (a taken branch), 4 yield, 8 variable latency,
 16 a miss in L2 brings the whole line, 32 waits until the SM's writes have been performed, 64 depends on a flag: then
@@ -31,7 +31,7 @@ queue: 0 for shared-memory instructions and cp.async, 1 for other global ones, -
 queue; the number says which throttle it is. An instruction that is predicated off passes through it all the same.
 operand_cycles: how long its addresses and data take to the load/store unit; lead_cycles: how long until all but the
 last register are there, when a shared access can start; hold_cycles: how long reading them keeps the dispatcher from
-its own; address_cycles: what its addresses take of the path that all
+its own; registers: what it takes of the queue and of the unit's buffer; address_cycles: of the path that all
 sub-partitions share. cached: a load that L1 keeps. wide: reads its registers in two passes. triple: reads three
 registers. fetch: cycles that a tensor instruction reads longer as its A operand is new. stall: the compiler's count,
 and what the hardware adds to it while operands are read."""

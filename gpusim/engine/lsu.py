@@ -21,7 +21,8 @@ from gpusim.engine.resources import (
     read_operands,
 )
 from gpusim.engine.scoreboards import copy_arrived, settle_board
-from gpusim.engine.state import COUNTERS, STORES_KEPT
+from gpusim.engine.state import COUNTERS
+from gpusim.engine.stores import store
 
 __all__ = ["NO_BOARD", "accept", "post", "writes"]
 
@@ -80,34 +81,6 @@ def post(sm, warp, request, base, access, s, w, row, op, time, token, number, sk
     request.l1, request.skip = number, skip
     request.bytes = request.lead = request.last = 0
     sm.sequence += 1
-
-
-@njit(cache=True, nogil=True)
-def store_enters(sm, stores, mach, turns, start):
-    """When a store may go to the port's buffer: L2 has all but ``stores_in_flight`` turns of what came before.
-
-    Known is what left a longest window before ``start``; of what is younger the port has not had its turns.
-    """
-    sm.turns += turns
-    needed = sm.turns - mach.stores_in_flight
-    while sm.answered < stores.count and stores.turn[sm.answered % STORES_KEPT] < needed:
-        sm.answered += 1
-    i = sm.answered % STORES_KEPT
-    if needed <= 0 or sm.answered >= stores.count or stores.left[i] > start - mach.lookahead:
-        return start
-    return np.int64(np.ceil(stores.time[i]))
-
-
-@njit(cache=True, nogil=True)
-def store(sm, warp, mach, row, access, stores, start):
-    """STG, RED: into the buffer in front of the SM's port to the crossbar, where the warp may end. Returns when the
-    port takes it."""
-    room = max(sm.write_port - mach.store_buffer, store_enters(sm, stores, mach, access.data_cycles, start))
-    warp.drain = pass_buffer(sm, mach, start, room, row.registers)
-    leaves = max(max(warp.drain, sm.write_port), start + row.operand_cycles)
-    sm.write_port = leaves + access.data_cycles
-    settle_board(warp, row.read_barrier, operands_read(mach, start, row))
-    return leaves
 
 
 @njit(cache=True, nogil=True)

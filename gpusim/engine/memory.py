@@ -10,7 +10,8 @@ from gpusim.engine.crossbar import ask_slice, pass_port, read_line, read_owner, 
 from gpusim.engine.flags import SWAP, borrow_flags, note_write, word_line, word_value, writes_flag
 from gpusim.engine.memory_state import borrow_memory
 from gpusim.engine.slices import owner, touch
-from gpusim.engine.state import BULK, FENCE_TOKEN, STORES_KEPT
+from gpusim.engine.state import BULK, FENCE_TOKEN
+from gpusim.engine.stores import confirm
 from gpusim.engine.views import borrow
 
 __all__ = ["serve", "warm_lines"]
@@ -64,15 +65,6 @@ def answer(row, mach, request, last, flag):
 
 
 @njit(cache=True, nogil=True)
-def report_store(stores, mach, request, performed):
-    """Tell the SM when it will know that L2 has a store."""
-    i = stores.count % STORES_KEPT
-    stores.turns += request.data_cycles
-    stores.left[i], stores.turn[i], stores.time[i] = request.time, stores.turns, performed + mach.l2_latency / 2
-    stores.count += 1
-
-
-@njit(cache=True, nogil=True)
 def multicast(mem, mach, lines, request, places, done, count):
     """A bulk load for several CTAs of a cluster, ``places[rank]``: (SM, CTA slot). Its lines are read once, for the SM
     that asks (never together with what others ask for), and pass the ports of all SMs. Appends their answers to
@@ -119,7 +111,7 @@ def serve(memory, machine, requests, order, lines, flag_state, clusters, stores,
             last = serve_lines(mem, mach, lines, request)
         if request.is_write:
             if request.asynchronous != BULK:
-                report_store(stores[request.sm], mach, request, last)
+                confirm(stores[request.sm], mach, request, last)
         else:
             answer(done[count], mach, request, last, flag)
             count += 1

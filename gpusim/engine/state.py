@@ -12,8 +12,8 @@ from gpusim.engine.l1 import L1State
 from gpusim.engine.result import EVENT, WARP_STATES
 
 __all__ = ["BOARDS", "BULK", "COMPLETION", "COUNTERS", "CTA_SLOT", "FENCE_TOKEN", "GROUPS", "HOLDS", "MBARRIER",
-           "NEVER", "PART_WARPS", "QUEUE_ENTRIES", "REQUEST_RECORD", "SM", "STATIC", "STORE_ANSWERS", "STORES_KEPT", "SUB_PARTITION", "WARP",
-           "WARPGROUP", "WGMMAS", "SmState", "Window", "new_state", "new_window"]
+           "NEVER", "PART_WARPS", "QUEUE_ENTRIES", "REQUEST_RECORD", "SM", "STATIC", "STORES_KEPT", "STORE_ANSWERS",
+           "SUB_PARTITION", "WARP", "WARPGROUP", "WGMMAS", "SmState", "Window", "new_state", "new_window"]
 
 NEVER = np.iinfo(np.int64).max // 4
 BOARDS = 6  # scoreboard barriers of a warp, as the SASS encoding has them
@@ -94,8 +94,8 @@ SUB_PARTITION = np.dtype([
     ("queue_first", "<i8"), ("queue_last", "<i8"), ("queue_registers", "<i8"),  # a ring, and registers of what is in it
     ("queue_open", "<i8"), ("queue_left", "<i8"), ("queue_freed", "<i8"),  # since when entries and registers are free
     ("queue_time", "<i8", (QUEUE_ENTRIES,)), ("queue_op", "<i8", (QUEUE_ENTRIES,)),
-    ("queue_size", "<i8", (QUEUE_ENTRIES,)), ("queue_slot", "<i8", (QUEUE_ENTRIES,)), ("queue_work", "<i8", (QUEUE_ENTRIES,)),
-    ("queue_token", "<i8", (QUEUE_ENTRIES,)),
+    ("queue_size", "<i8", (QUEUE_ENTRIES,)), ("queue_slot", "<i8", (QUEUE_ENTRIES,)),
+    ("queue_work", "<i8", (QUEUE_ENTRIES,)), ("queue_token", "<i8", (QUEUE_ENTRIES,)),
 ], align=True)
 CTA_SLOT = np.dtype([
     ("cta", "<i8"), ("warps", "<i8"), ("end", "<i8"), ("flag", "<i8"), ("arrived", "<i8", (NAMED_BARRIERS,)),
@@ -124,7 +124,7 @@ SM = np.dtype([
     ("wgmma_event", "<i8"),  # when the tensor pipe can start the next wgmma, NEVER: none waits
     ("wgmma_slot", "<i8"), ("wgmma_number", "<i8"),  # the warpgroup of the last one
     ("tag_stage", "<i8"), ("write_port", "<i8"),
-    ("turns", "<i8"), ("answered", "<i8"),  # of its port that stores have taken; stores known to be in L2, see STORE_ANSWERS
+    ("turns", "<i8"), ("answered", "<i8"),  # of the port that stores have taken; stores that L2 has, see STORE_ANSWERS
     ("barrier_unit", "<i8"), ("sequence", "<i8"), ("warp_cycles", "<i8"),
     ("address_path", "<i8"), ("front", "<i8"),
     ("buffer_head", "<i8"), ("buffer", "<i8", (QUEUE_ENTRIES,)),  # when its entries come free, a ring

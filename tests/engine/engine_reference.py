@@ -181,8 +181,8 @@ class Sm:
         return order[0]
 
     def _in_turn(self, part: Part, ready: list[WarpModel]) -> WarpModel:
-        """Who had the tensor pipe last leaves it to other CTAs; the oldest CTA's first; of those the last one, last after
-        a pause, or in turn."""
+        """Who had the tensor pipe last leaves it to other CTAs; the oldest CTA's warps come first, of these the last
+        one, which is last after a pause, or in turn."""
         last, after = part.last, part.last.slot if part.last else -1
         tensor = {warp.slot: warp.cta for warp in ready if self._pipe(self._entry(warp)) == Pipe.tensor}
         if len({*tensor.values(), tensor.get(part.last_tensor)}) > 1 and part.last_tensor in tensor:
@@ -377,7 +377,8 @@ class Sm:
 
     def _signal(self, queued: Queued, start: int) -> None:
         """One turn at the data stage, then the mbarrier."""
-        _, passed = self.data_stage.serve(max(start, self._pass_buffer(start, self.lsu_entries[0], queued.registers)), 1)
+        front = self._pass_buffer(start, self.lsu_entries[0], queued.registers)
+        _, passed = self.data_stage.serve(max(start, front), 1)
         self.lsu_entries.append(passed)
         self.units.signal(queued, passed)
 

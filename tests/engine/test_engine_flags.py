@@ -93,7 +93,8 @@ def _serve(tiny: Program, cta: int, flag: int, time: int, state: tuple) -> tuple
     request["time"], request["cta"], request["flag"], request["count"] = time, cta, flag, 1
     request["is_write"] = image.flags.ops["action"][flag] >= 2
     request["sm"] = 0 if request["is_write"][0] else NEARER_SM
-    count = serve(memory, machine, request, np.zeros(1, np.int64), image.requests, flags, NO_CLUSTERS, np.zeros(1, STORE_ANSWERS), done)
+    count = serve(memory, machine, request, np.zeros(1, np.int64), image.requests, flags, NO_CLUSTERS,
+                  np.zeros(1, STORE_ANSWERS), done)
     return (int(done["time"][0]), int(done["flag"][0])) if count else (0, -1)
 
 
