@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from numbers import Integral
 from types import EllipsisType
 from typing import ClassVar
 
@@ -70,13 +71,14 @@ def tensor(name: str, dtype: DType, shape: tuple[int, ...], *, order: str = "row
     if order not in ("row", "column"):
         raise UserError("a tensor is stored by row or by column", place=f"tensor {name}", got=f"order='{order}'",
                         suggestion="order='row' or order='column'")
-    if not shape or any(not isinstance(n, int) or n < 1 for n in shape):
+    if not shape or any(not isinstance(n, Integral) or n < 1 for n in shape):
         raise UserError("a shape holds positive integers", place=f"tensor {name}", got=shape)
+    shape = tuple(int(n) for n in shape)  # of NumPy's, too
     if strides is None:
         extents = shape[:0:-1] if order == "row" else shape[:-1]
         strides = tuple(math.prod(extents[:n]) for n in range(len(shape)))
         strides = strides[::-1] if order == "row" else strides
-    return GmemTensor(name, dtype, tuple(shape), strides, values, scratch=scratch)
+    return GmemTensor(name, dtype, shape, strides, values, scratch=scratch)
 
 
 @dataclass(frozen=True)

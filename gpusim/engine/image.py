@@ -259,6 +259,7 @@ def _write_cycles(table: AccessTable, accesses: np.ndarray, spec: GpuSpec) -> No
     first, last = table.request_first[stores], table.request_first[stores] + table.request_count[stores]
     sectors = passed[last] - passed[first]
     written = np.bitwise_count(table.lane_mask[stores]).astype(np.int64) * table.bytes_per_lane[stores, None]
+    written = np.maximum(written, table.bulk_bytes[stores])
     unfilled = np.minimum(sectors, -(-(sectors * spec.l2.sector_bytes - written) // (spec.l2.sector_bytes // 2)))
     filled = (sectors - unfilled) * spec.l2.sector_bytes / spec.noc.sm_write_bytes_per_cycle
     accesses["data_cycles"][stores] = np.ceil(filled + unfilled * spec.noc.unfilled_sector_cycles)

@@ -261,6 +261,7 @@ def two_probes(monkeypatch: pytest.MonkeyPatch) -> None:
 def run_cli(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str
 ) -> tuple[int, str, str]:
+    monkeypatch.setenv("COLUMNS", "200")  # tables as on a wide terminal, wherever the test runs
     monkeypatch.setattr(sys, "argv", ["gpusim", "validate", *arguments])
     with pytest.raises(SystemExit) as stop:
         main()
