@@ -503,6 +503,7 @@ class Sm:
         data_bytes = warp.of_row(row, "lane_mask").bit_count() * int(table.bytes_per_lane[access])
         if not table.operation[access].startswith(("STG", "TMASTG")):  # atomics
             return -(-data_bytes // self.gpu.shared.bytes_per_wavefront)
+        data_bytes = max(data_bytes, warp.of_row(row, "bulk_bytes"))
         first = warp.of_row(row, "request_first")
         lines = table.requests["sector_mask"][first : first + warp.of_row(row, "request_count")]
         sectors = sum(int(mask).bit_count() for mask in lines)
