@@ -11,7 +11,8 @@ from gpusim.arch import GpuSpec
 from gpusim.arch.instructions import Kind, Pipe
 from gpusim.engine.flags import FlagState, flag_jumps, flag_ops, new_flags
 from gpusim.engine.operands import asynchronous_operands, check_units
-from gpusim.memory.async_copy import BYPASS_OPERATION
+from gpusim.memory.l1_crossing import l1_crossings
+from gpusim.memory.operations import ASYNC_OPERATIONS
 from gpusim.program import NO_ACCESS, PREDICATE_BASE, AccessTable, Program, RoleProgram
 
 __all__ = ["IMAGE_ACCESS", "IMAGE_OP", "ProgramImage", "image_of"]
@@ -57,7 +58,8 @@ CLOCK_READ = "CS2R"  # special registers, and zeros: the same instruction
 WHOLE_LINE_HINT = "LTC128B"  # PTX: .L2::128B
 WIDE = "IMAD.WIDE"  # 64-bit sums
 FENCE_MNEMONIC, CTA_SCOPE = "MEMBAR", "CTA"  # within a CTA everything is in order anyway
-PAST_L1 = ("STRONG.GPU", "STRONG.SYS", "BYPASS")  # PTX: .cg, .relaxed.gpu, .volatile, cp.async.cg
+BYPASS = "BYPASS"  # PTX: cp.async.cg
+PAST_L1 = ("STRONG.GPU", "STRONG.SYS", BYPASS)  # PTX: .cg, .relaxed.gpu, .volatile, cp.async.cg
 BULK_OPERATIONS, MBARRIER_OPERATION = ("TMALDG", "TMASTG"), "MBAR"
 ADDRESS_REGISTERS = {Kind.shared_load: 1, Kind.shared_store: 1, Kind.ldmatrix: 1, Kind.stmatrix: 1,
                      Kind.shuffle: 1, Kind.mbarrier: 1, Kind.async_copy: 3,
@@ -105,7 +107,7 @@ def image_of(program: Program, spec: GpuSpec) -> ProgramImage:
     fenced = np.isin(table["kind"], FENCED) | [static.mnemonic.startswith(CLOCK_READ) for static in program.statics]
     wide = np.array([static.mnemonic.startswith(WIDE) for static in program.statics], bool)
     roles = [role for cta in program.classes for role in cta.roles]
-    accesses, requests, access_first = _accesses(roles, spec)
+    accesses, requests, access_first = _accesses(program, roles, spec)
     ops = [_ops(role, table, hints, stops, fenced, wide, first, spec)
            for role, first in zip(roles, access_first, strict=True)]
     for role, part in zip(roles, ops, strict=True):
@@ -217,10 +219,15 @@ def _operand_registers(source: np.ndarray, kinds: np.ndarray, role: RoleProgram)
     return _address_registers(kinds) + np.where(stores, (widths + 3) // 4, 0)
 
 
-def _accesses(roles: list[RoleProgram], spec: GpuSpec) -> tuple[np.ndarray, np.ndarray, list[int]]:
+def _accesses(
+    program: Program, roles: list[RoleProgram], spec: GpuSpec
+) -> tuple[np.ndarray, np.ndarray, list[int]]:
     rows, requests, first, base, total = [], [], [], 0, 0
+    by_pc = np.array([BYPASS in static.mnemonic for static in program.statics], bool)
     for role in roles:
         table = role.accesses
+        bypasses = np.zeros(len(table) + 1, bool)
+        bypasses[role.ops["access"][by_pc[role.ops["pc"]]]] = True
         part = np.zeros((len(table), role.num_warps), IMAGE_ACCESS)
         part["first"], part["count"] = table.request_first + base, table.request_count
         part["tensor"] = table.tensor[:, None]
@@ -228,8 +235,9 @@ def _accesses(roles: list[RoleProgram], spec: GpuSpec) -> tuple[np.ndarray, np.n
         part["conflicts"] = table.bank_conflicts
         data_bytes = np.bitwise_count(table.lane_mask).astype(np.int64) * table.bytes_per_lane[:, None]
         part["data_cycles"] = -(-data_bytes // spec.shared.bytes_per_wavefront)
+        _crossings(table, part, bypasses[:-1])
         _write_cycles(table, part, spec)
-        part["tag_cycles"] = _tag_cycles(table, spec)
+        part["tag_cycles"] = _tag_cycles(table, bypasses[:-1], spec)
         _bulk_costs(table, part, spec)
         first.append(total)
         rows.append(part.reshape(-1))
@@ -238,7 +246,7 @@ def _accesses(roles: list[RoleProgram], spec: GpuSpec) -> tuple[np.ndarray, np.n
     return np.concatenate(rows), np.concatenate(requests), first
 
 
-def _tag_cycles(table: AccessTable, spec: GpuSpec) -> np.ndarray:
+def _tag_cycles(table: AccessTable, bypasses: np.ndarray, spec: GpuSpec) -> np.ndarray:
     """Cycles that accesses take of the tag stage, request by request; copies that bypass L1 are faster at whole lines.
 
     A copy's requests are what one wavefront can write (`gpusim.memory.async_copy.bypass_pieces`).
@@ -248,8 +256,18 @@ def _tag_cycles(table: AccessTable, spec: GpuSpec) -> np.ndarray:
     passes[table.requests["sector_mask"] == WHOLE_LINE_SECTORS] = spec.l1.whole_line_cycles
     bypass = np.append(0.0, np.cumsum(passes))
     first, last = table.request_first, table.request_first + table.request_count
-    bypasses = np.array([operation == BYPASS_OPERATION for operation in table.operation], bool)[:, None]
-    return np.ceil(np.where(bypasses, bypass[last] - bypass[first], taken[last] - taken[first]) - ROUNDING)
+    return np.ceil(np.where(bypasses[:, None], bypass[last] - bypass[first], taken[last] - taken[first]) - ROUNDING)
+
+
+def _crossings(table: AccessTable, accesses: np.ndarray, bypasses: np.ndarray) -> None:
+    """Data of copies that bypass L1 are written beside what else the data stage does (predicated.csv); those of others
+    are read from L1's lines."""
+    accesses["data_cycles"][bypasses] = 0
+    for row, operation in enumerate(table.operation):
+        if operation in ASYNC_OPERATIONS and not bypasses[row]:
+            accesses["data_cycles"][row] = l1_crossings(
+                int(table.bytes_per_lane[row]), table.shared_address[row], table.global_offset[row],
+                table.lane_mask[row])
 
 
 def _write_cycles(table: AccessTable, accesses: np.ndarray, spec: GpuSpec) -> None:

@@ -63,6 +63,18 @@ def shared_access(sm, warp, mach, row, waves, stores, start):
 
 
 @njit(cache=True, nogil=True)
+def take_turn(sm, mach, row, start, room):
+    """Pass the data stage without data, as copies do on their way to the tag stage, and what is predicated off.
+
+    Returns (when it leaves the buffer, when it has passed)."""
+    entered = pass_buffer(sm, mach, start, max(room, sm.lsu[sm.lsu_head]), row.registers)
+    passed = pass_data_stage(sm, entered, 1)
+    sm.counters[STAGE_CYCLES] += 1
+    occupy_lsu(sm, mach, passed)
+    return entered, passed
+
+
+@njit(cache=True, nogil=True)
 def writes(row):
     """Stores, and atomics whose result nobody waits for."""
     return row.kind == GLOBAL_STORE or (row.kind == ATOMIC and row.write_barrier == NO_BOARD)
@@ -91,8 +103,11 @@ def global_access(sm, warp, mach, row, access, stores, start):
     """
     if writes(row):
         return store(sm, warp, mach, row, access, stores, start)
-    entered = pass_buffer(sm, mach, start, sm.tags[sm.tag_head], row.registers)
-    leaves = pass_tag_stage(sm, max(entered, start + row.operand_cycles), access.tag_cycles)
+    if row.kind == ASYNC_COPY:
+        entered, passed = take_turn(sm, mach, row, start, sm.tags[sm.tag_head])
+    else:
+        entered = passed = pass_buffer(sm, mach, start, sm.tags[sm.tag_head], row.registers)
+    leaves = pass_tag_stage(sm, max(passed, start + row.operand_cycles), access.tag_cycles)
     occupy_tags(sm, mach, sm.tag_stage)
     read = operands_read(mach, start, row)
     settle_board(warp, row.read_barrier, max(read, entered) if row.kind == ASYNC_COPY else read)
@@ -148,6 +163,8 @@ def reach_memory(st, mach, acc, bases, win, s, w, row, op, token, start):
     sm, warp = st.sms[s], st.warps[s, w]
     access = acc[row.access + warp.warp_row]
     leaves = global_access(sm, warp, mach, row, access, st.stores[s], start)
+    if row.kind == ASYNC_COPY:
+        record_stage(win, sm, w, warp, row.pc, op, np.int64(1))
     if access.count == 0:
         return
     base, number, skip = bases[warp.cta, access.tensor] + row.global_offset, np.int64(0), np.int64(0)
@@ -189,7 +206,10 @@ def accept(st, mach, ops, acc, bases, win, s, time):
     warp.sent = time + 1
     if work == COMMITS:
         pass_buffer(sm, mach, time, warp.tag_end, row.registers)
-    elif work != NOTHING:
+    elif work == NOTHING:
+        take_turn(sm, mach, row, time, time)
+        record_stage(win, sm, w, warp, row.pc, op, np.int64(1))
+    else:
         read_operands(part, mach, row, time)
         sm.address_path = time + row.address_cycles
         if work == SIGNALS:

@@ -10,7 +10,7 @@ from gpusim.engine.state import NEVER, QUEUE_ENTRIES
 __all__ = ["COMMITS", "NOTHING", "SHARED", "SIGNALS", "TAGGED", "choose_next", "enqueue", "pass_buffer", "take_head"]
 
 NOTHING, SHARED, TAGGED, COMMITS, SIGNALS = 0, 1, 2, 3, 4
-"""What an instruction needs of the load/store unit: nothing (predicated off), an entry for its wavefronts, an
+"""What an instruction needs of the load/store unit: a turn (predicated off), an entry for its wavefronts, an
 entry of the queue for the tag stage, that all copies before it have been looked up, a turn at an mbarrier."""
 PARTS = 4
 
@@ -40,8 +40,6 @@ def head_time(sm, part, mach):
         return NEVER
     i = part.queue_first % QUEUE_ENTRIES
     time = max(part.queue_time[i], part.operand_free)
-    if part.queue_work[i] == NOTHING:
-        return time
     last = sm.buffer_head + part.queue_size[i] - 1
     room = sm.buffer[last if last < mach.buffer_registers else last - mach.buffer_registers]
     return max(time, max(room, sm.address_path))

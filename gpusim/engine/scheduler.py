@@ -64,27 +64,39 @@ def preferred(mach, part, warps, ops, w, best, time):
 
 
 @njit(cache=True, nogil=True)
+def holds_tensor_pipe(part, mach, warps, ops, time):
+    """Whether the warp that had the tensor pipe last asks for it again: 1 if it does so at once, neither late nor early
+    and throttled, and without a yield; -1 if it asks otherwise; 0 when it does not ask."""
+    w = part.last_tensor
+    if mach.policy != GRR or w < 0 or not warps[w].live:
+        return 0
+    row = ops[warps[w].op]
+    if row.pipe != TENSOR or candidate_time(part, mach, warps[w], row) > time:
+        return 0
+    return 1 if warps[w].ready == time and not ops[warps[w].op - 1].flags & YIELD else -1
+
+
+@njit(cache=True, nogil=True)
 def select(part, mach, warps, ops, time):
     """The warp to issue at ``time``; the other eligible ones are not selected in this cycle.
 
-    Under ``grr`` who had the tensor pipe last steps back when one of another CTA asks for it.
+    Under ``grr`` who had the tensor pipe last keeps it while it goes on asking; it steps back when it yields.
     """
-    best, stepped_back, wanted = np.int64(-1), np.int64(-1), False
-    had = warps[max(part.last_tensor, 0)].cta_slot
+    best, wanted, holder = np.int64(-1), False, part.last_tensor
+    held = holds_tensor_pipe(part, mach, warps, ops, time)
     for i in range(part.live):
         w = part.slots[i]
         row = ops[warps[w].op]
         if candidate_time(part, mach, warps[w], row) <= time:
             warps[w].not_selected += 1
-            if mach.policy == GRR and row.pipe == TENSOR:
-                if w == part.last_tensor:
-                    stepped_back = w
-                    continue
-                wanted = wanted or warps[w].cta_slot != had
+            asks = row.pipe == TENSOR
+            if (held < 0 and w == holder) or (held > 0 and asks and w != holder):
+                continue
+            wanted = wanted or asks
             if best < 0 or preferred(mach, part, warps, ops, w, best, time):
                 best = w
-    if stepped_back >= 0 and not wanted and (best < 0 or preferred(mach, part, warps, ops, stepped_back, best, time)):
-        best = stepped_back
+    if held < 0 and not wanted and (best < 0 or preferred(mach, part, warps, ops, holder, best, time)):
+        best = holder
     if best >= 0:
         warps[best].not_selected -= 1
     return best

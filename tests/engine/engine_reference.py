@@ -23,6 +23,7 @@ from gpusim.engine.memory_state import new_memory
 from gpusim.engine.operands import PLAIN
 from gpusim.engine.result import WARP_STATES
 from gpusim.engine.state import COMPLETION, FENCE_TOKEN, REQUEST_RECORD, STORE_ANSWERS
+from gpusim.memory.l1_crossing import l1_crossings
 from gpusim.program import Program
 
 __all__ = ["Reference", "Sm", "simulate_reference"]
@@ -181,12 +182,14 @@ class Sm:
         return order[0]
 
     def _in_turn(self, part: Part, ready: list[WarpModel]) -> WarpModel:
-        """Who had the tensor pipe last leaves it to other CTAs; the oldest CTA's warps come first, of these the last
-        one, which is last after a pause, or in turn."""
+        """Who had the tensor pipe last keeps it, but steps back when it yields; the oldest CTA's warps come first, of
+        these the last one, which is last after a pause, or in turn."""
         last, after = part.last, part.last.slot if part.last else -1
-        tensor = {warp.slot: warp.cta for warp in ready if self._pipe(self._entry(warp)) == Pipe.tensor}
-        if len({*tensor.values(), tensor.get(part.last_tensor)}) > 1 and part.last_tensor in tensor:
-            ready = [warp for warp in ready if warp.slot != part.last_tensor]
+        asking = [warp for warp in ready if self._pipe(self._entry(warp)) == Pipe.tensor]
+        holder = next((warp for warp in asking if warp.slot == part.last_tensor), None)
+        if holder is not None and len(asking) > 1:
+            ready = [warp for warp in ready
+                     if warp not in asking or (warp is holder) != holder.yielded]
         oldest = min(ready, key=lambda warp: warp.age).cta
         order = sorted((warp for warp in ready if warp.cta == oldest),
                        key=lambda warp: (warp.slot - after - 1) % self.gpu.sm.max_warps)
@@ -334,13 +337,20 @@ class Sm:
     def _can_go(self, part: Part, queued: Queued, now: int) -> bool:
         if now < queued.time or now < part.operands.free:
             return False
-        return queued.work == "nothing" or (now >= self.buffer[queued.registers - 1] and now >= self.addresses.free)
+        return now >= self.buffer[queued.registers - 1] and now >= self.addresses.free
 
     def _pass_buffer(self, start: int, room: int, registers: int) -> int:
         """In order, when what comes next has room."""
         self.front = max(self.front, start, room)
         self.buffer.extend([self.front] * registers)
         return self.front
+
+    def _turn(self, start: int, room: int, registers: int) -> tuple[int, int]:
+        """A turn at the data stage without data: (when the buffer is left, when it has passed)."""
+        entered = self._pass_buffer(start, max(room, self.lsu_entries[0]), registers)
+        _, passed = self.data_stage.serve(entered, 1)
+        self.lsu_entries.append(passed)
+        return entered, passed
 
     def _queue_registers(self, warp: WarpModel, kind: Kind) -> int:
         """What an instruction takes of the room in front of the load/store unit."""
@@ -359,6 +369,8 @@ class Sm:
         warp.queued -= 1
         if queued.work == "commit":
             self._pass_buffer(now, warp.tag_end, queued.registers)
+        if queued.work == "nothing":
+            self._turn(now, now, queued.registers)
         if queued.work in ("nothing", "commit"):
             return
         per_register, delay = 128 / self.gpu.mio.operand_bytes_per_cycle, self.gpu.mio.read_release_base_cycles
@@ -399,8 +411,11 @@ class Sm:
         if self._writes(row, kind):
             return self._store(queued, start, sent)
         lines = warp.of_row(row, "request_count")
-        entered = self._pass_buffer(start, self.tag_entries[0], queued.registers)
-        leaves, done = self.tag_stage.serve(max(sent, entered), self._tag_cycles(warp, row))
+        if kind == Kind.async_copy:
+            entered, passed = self._turn(start, self.tag_entries[0], queued.registers)
+        else:
+            entered = passed = self._pass_buffer(start, self.tag_entries[0], queued.registers)
+        leaves, done = self.tag_stage.serve(max(sent, passed), self._tag_cycles(warp, row))
         self.tag_entries.append(done)
         if kind == Kind.async_copy:
             warp.tag_end = done
@@ -433,7 +448,14 @@ class Sm:
         return 0
 
     def _data_cycles(self, warp: WarpModel, row: np.void) -> int:
-        width = int(warp.role.accesses.bytes_per_lane[row["access"]])
+        table, number = warp.role.accesses, int(row["access"])
+        width = int(table.bytes_per_lane[number])
+        if self._bypasses(row):
+            return 0
+        if table.operation[number].startswith("CPA"):
+            lanes = (getattr(table, name)[number, warp.number - warp.role.first_warp]
+                     for name in ("shared_address", "global_offset", "lane_mask"))
+            return int(l1_crossings(width, *lanes)[0])
         return -(-warp.of_row(row, "lane_mask").bit_count() * width // self.gpu.shared.bytes_per_wavefront)
 
     def _arrival(self, queued: Queued) -> Callable[[int], None]:
@@ -489,12 +511,14 @@ class Sm:
         arrived(passed)
         return passed
 
+    def _bypasses(self, row: np.void) -> bool:
+        return "BYPASS" in self.program.statics[row["pc"]].mnemonic
+
     def _tag_cycles(self, warp: WarpModel, row: np.void) -> int:
         """One per request; cp.async is faster at whole lines."""
         table, l1, first = warp.role.accesses, self.gpu.l1, warp.of_row(row, "request_first")
         masks = table.requests["sector_mask"][first : first + warp.of_row(row, "request_count")]
-        copies = table.operation[row["access"]] == "CPA16"
-        return int(np.ceil(sum(l1.whole_line_cycles if copies and mask == 15 else l1.tag_interval_cycles
+        return int(np.ceil(sum(l1.whole_line_cycles if self._bypasses(row) and mask == 15 else l1.tag_interval_cycles
                                for mask in masks) - 1e-6))
 
     def write_cycles(self, warp: WarpModel, row: np.void) -> int:

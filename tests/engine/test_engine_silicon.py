@@ -16,8 +16,6 @@ HELD = ("loads of one warp every 4 cycles: the register read of a load, 7 to 9 c
         "dispatch of the next load but one for a cycle; on silicon they go on every 4 cycles")
 KNOWN = {
     ("ldsm2", 1, 8): HELD,
-    ("mma_m16n8k16_f16_f32", 8, 4): "the loop's own instructions cost the pipe 1.4 %; silicon's mean is "
-                                    "below the six cycles that its pipe takes",
     ("ffma", 32, 1): "with eight warps ready in a sub-partition one issue in twenty is lost on silicon",
 }
 """What is further off, and why."""

@@ -12,7 +12,7 @@ from gpusim.engine.result import EVENT_KINDS
 
 GPU = load_gpu("h200")
 USERS = {
-    "hgemm_multistage": {"LDGSTS", "LDSM"},
+    "hgemm_multistage": {"LDGSTS", "LDS", "LDSM"},  # LDS: predicated off, in front of copies
     "hgemm_single_stage": {"LDG", "LDSM", "STS"},
     "hgemm_warp_specialized": {"HGMMA", "STSM", "SYNCS", "UTMASTG"},
     "sgemm_pipelined": {"LDG", "LDS", "STS"},
