@@ -141,6 +141,8 @@ class Sm:
     def _held_back(self, part: Part, warp: WarpModel, now: int) -> str | None:
         name = self.program.statics[warp.row["pc"]].mnemonic
         state = warp.held_back_by(now, self._entry(warp).kind, reads_clock=name.startswith("CS2R"))
+        if state:
+            warp.free_since = now + 1
         return state or self._throttle(part, warp, now)
 
     def _charge(self, warp: WarpModel, state: str, cycles: int = 1) -> None:
@@ -182,14 +184,14 @@ class Sm:
         return order[0]
 
     def _in_turn(self, part: Part, ready: list[WarpModel]) -> WarpModel:
-        """Who had the tensor pipe last keeps it, but steps back when it yields; the oldest CTA's warps come first, of
-        these the last one, which is last after a pause, or in turn."""
+        """Who had the tensor pipe last keeps it when it comes just in time, but steps back when it has waited or yields;
+        the oldest CTA's warps come first, of these the last one, which is last after a pause, or in turn."""
         last, after = part.last, part.last.slot if part.last else -1
         asking = [warp for warp in ready if self._pipe(self._entry(warp)) == Pipe.tensor]
         holder = next((warp for warp in asking if warp.slot == part.last_tensor), None)
         if holder is not None and len(asking) > 1:
-            ready = [warp for warp in ready
-                     if warp not in asking or (warp is holder) != holder.yielded]
+            keeps = holder.free_since == int(self.env.now) and not holder.yielded
+            ready = [warp for warp in ready if warp not in asking or (warp is holder) == keeps]
         oldest = min(ready, key=lambda warp: warp.age).cta
         order = sorted((warp for warp in ready if warp.cta == oldest),
                        key=lambda warp: (warp.slot - after - 1) % self.gpu.sm.max_warps)
@@ -217,6 +219,7 @@ class Sm:
             warp.row, warp.position, warp.granted = row, position, self.env.event()
             yield warp.granted
             now, entry = int(self.env.now), self._entry(warp)
+            warp.free_since = now + 1
             issues.append((now, int(row["pc"])))
             dispatched = self._dispatch(warp, self._pipe(entry), now)
             if self._pipe(entry) == Pipe.tensor:

@@ -56,6 +56,7 @@ class WarpModel:
     defers: bool = False
     """Whether the last barrier holds back only what uses memory."""
     yielded: bool = False
+    free_since: int = 0
     data_free: int = 0
     tag_end: int = 0
     """Its last copy has passed the tag stage."""

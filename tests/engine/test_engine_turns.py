@@ -46,3 +46,22 @@ def test_without_a_pause_a_warp_goes_on_until_an_older_cta_can() -> None:
     tiny = program([(4, paused)], ctas=2, other_classes=[busy], cta_class=[0, 1])
     result = run(tiny, small_gpu(1, "launch.cta_gap_cycles=1"))
     assert np.diff(issue_cycles(result, 0, 0)[:8]).max() == 4
+
+
+@pytest.mark.parametrize(("stall", "other"), [(6, 18), (5, 6), (7, 6)])
+def test_who_comes_just_in_time_keeps_the_tensor_pipe(stall: int, other: int) -> None:
+    """The pipe is free after six cycles: then a warp goes on past one that waits, when it has waited itself it does not;
+    who comes late finds the other one there."""
+    body = [*rows(f"HMMA.16816.F32 stall={stall}") * 2, *rows("HMMA.16816.F32 stall=30")]
+    tiny = program([(4, body)], ctas=2)
+    result = run(tiny, small_gpu(1, "launch.cta_gap_cycles=1"))
+    assert issue_cycles(result, 0, 1)[0] - issue_cycles(result, 0, 0)[0] == other
+
+
+def test_a_yield_gives_the_tensor_pipe_away() -> None:
+    """As ptxas marks where another warp should go on (warp_sampling.csv, 256x128x32: 110 cycles behind the mark)."""
+    body = [*rows("HMMA.16816.F32 stall=6"), *rows("HMMA.16816.F32 stall=6 yields"), *rows("HMMA.16816.F32 stall=30")]
+    result = run(program([(4, body)], ctas=2), small_gpu(1, "launch.cta_gap_cycles=1"))
+    start = issue_cycles(result, 0, 0)[0]
+    assert [t - start for t in issue_cycles(result, 0, 0)[:2]] == [0, 6]
+    assert issue_cycles(result, 0, 1)[0] - start == 12

@@ -28,6 +28,7 @@ from gpusim.experiments.micro.published import published_probes
 from gpusim.experiments.micro.published_tables import published_tables
 from gpusim.experiments.micro.recorded import recorded_probes
 from gpusim.experiments.micro.shared import shared_probes
+from gpusim.experiments.micro.crossings import crossing_probes
 from gpusim.experiments.micro.slots import slot_probes
 from gpusim.experiments.micro.validate import mechanism_table
 from gpusim.experiments.micro.warpgroup import warpgroup_probes
@@ -192,6 +193,26 @@ def test_copies_whose_places_are_apart_take_what_silicon_takes(row_bytes: int, w
               and f" 1 CTAs, {warps} warps, 4 places" in p.what]
     result = validate_micro(probes=chosen)
     assert result.summary["built"] == result.summary["within_level"] == len(chosen) > 0
+
+
+@pytest.mark.parametrize("what", [
+    "4 B along, rows of 128 B in L1, 4 warps, 1 loads", "4 B along, rows of 32 B in L2, 4 warps, 2 loads",
+    "4 B across 8-way, rows of 32 B in L2, 4 warps, 4 loads", "8 B along, rows of 32 B in L1, 4 warps, 2 loads",
+    "16 B along, rows of 64 B in L2, 4 warps, 1 loads",
+])
+def test_copies_through_l1_hold_up_loads_by_a_turn_and_their_wavefronts(what: str) -> None:
+    row = run_probe(next(p for p in crossing_probes() if p.what == what and ".ca" in p.mechanism), load_gpu("h200"))
+    assert row["error_pct"] == pytest.approx(0, abs=5), row
+
+
+@pytest.mark.parametrize("what", [
+    "0 LDS of 1 ways, 4 off, 0 copies of 16 B off, 8 warps", "4 LDS of 4 ways, 0 off, 1 copies of 16 B off, 8 warps",
+    "4 LDS of 4 ways, 0 off, 1 copies of 16 B on, 8 warps", "4 LDS of 2 ways, 0 off, 4 copies of 4 B on, 8 warps",
+])
+def test_what_is_predicated_off_takes_a_turn(what: str) -> None:
+    """Three @!PT LDS in front of each copy, the loads, and the copy: as many cycles as wavefronts."""
+    row = run_probe(next(p for p in crossing_probes() if p.what == what), load_gpu("h200"))
+    assert row["error_pct"] == pytest.approx(0, abs=5), row
 
 
 def test_copies_that_overwrite_others_under_way_are_no_measure_of_bandwidth() -> None:

@@ -1,4 +1,4 @@
-// cp.async through L1 (.ca) by line count, conflicts and place of the data (L1 or L2), alone, beside LDS.128 of the same warps, and under a chain of LDS of another warp.
+// cp.async through L1 (.ca) by line count, conflicts and place of the data (L1 or L2), alone, beside shared loads of the same warps (ptxas makes two LDS.32 with four wavefronts each of a load), and under a chain of LDS of another warp.
 #include <cstdio>
 #include <cstdlib>
 #include <cstdint>
@@ -40,7 +40,7 @@ template<int BY,int PER,int CA,int NL> void one(const char*name,int pitch,int sr
 template<int BY,int PER,int CA> void all(const char*name,int pitch,int sr,int sc,int sj){ for(int h:{0,1}){ if(h&&!CA) continue; for(int w:{1,4,8}) if(!once||w==4){ one<BY,PER,CA,0>(name,pitch,sr,sc,sj,h,w); } if(once) continue; one<BY,PER,CA,1>(name,pitch,sr,sc,sj,h,4); one<BY,PER,CA,2>(name,pitch,sr,sc,sj,h,4); one<BY,PER,CA,4>(name,pitch,sr,sc,sj,h,4); }
   if(once) return; for(int h:{0,1}) for(int pause:{0,600,1200}) for(int copiers:{1,4}) { if(h&&(!CA||pause)) continue; auto k=under<BY,PER,CA>; int smem=196608+2048,step=h?0:BY*PER,wrap=h?1:std::max(1,pitch/(BY*PER)); CK(cudaFuncSetAttribute(k,cudaFuncAttributeMaxDynamicSharedMemorySize,smem)); double best=1e30; uint32_t n=0; for(int r=0;r<3;r++){ k<<<1,32*(copiers+1),smem>>>(pitch,sr,sc,sj,step,wrap,6144,1024,pause,copiers,g,cyc,sink); CK(cudaDeviceSynchronize()); if((double)*cyc<best){ best=(double)*cyc; n=0; for(int i=0;i<copiers;i++) n+=sink[64+i]; } } printf("under,%d,%s,%s,%d,%d,%d,%d,%d,%s,%d,%d,%.1f,%.3f\n",BY,CA?"ca":"cg",name,PER*BY,pitch,sr,sc,sj,h?"L1":"L2",copiers,pause,best/(8.0*n),best/1024); fflush(stdout); } }
 int main(int n,char**){ once=n>1; CK(cudaMallocManaged(&cyc,64)); CK(cudaMallocManaged(&sink,8192)); CK(cudaMalloc(&g,(size_t)1<<28)); noise<<<1024,256>>>((uint32_t*)g,(size_t)1<<26); CK(cudaDeviceSynchronize());
-  printf("kind,bytes,kind_of_copy,layout,row_bytes,pitch,row_step,chunk_step,copy_step,data_in,warps,lds128_or_pause,cycles_per_copy_under,cycles\n");
+  printf("kind,bytes,kind_of_copy,layout,row_bytes,pitch,row_step,chunk_step,copy_step,data_in,warps,loads_or_pause,cycles_per_copy_under,cycles\n");
   all<4,32,1>("along",8192,128,4,128); all<4,16,1>("along",8192,64,4,128); all<4,8,1>("along",8192,32,4,128); all<4,4,1>("along",8192,16,4,128);
   all<4,8,1>("across",8192,4,528,16); all<4,8,1>("across 2-way",8192,4,520,16); all<4,8,1>("across 4-way",8192,4,516*1,16); all<4,8,1>("across 8-way",8192,4,512,16);
   all<8,16,1>("along",8192,128,8,256); all<8,4,1>("along",8192,32,8,256); all<8,4,1>("across 4-way",8192,8,1024,64);
