@@ -184,8 +184,8 @@ class Sm:
         return order[0]
 
     def _in_turn(self, part: Part, ready: list[WarpModel]) -> WarpModel:
-        """Who had the tensor pipe last keeps it when it comes just in time, but steps back when it has waited or yields;
-        the oldest CTA's warps come first, of these the last one, which is last after a pause, or in turn."""
+        """Who had the tensor pipe last keeps it when it comes just in time, not when it waited or yields; the oldest
+        CTA's warps come first, of these the last one, which is last after a pause, or in turn."""
         last, after = part.last, part.last.slot if part.last else -1
         asking = [warp for warp in ready if self._pipe(self._entry(warp)) == Pipe.tensor]
         holder = next((warp for warp in asking if warp.slot == part.last_tensor), None)

@@ -50,8 +50,8 @@ def test_without_a_pause_a_warp_goes_on_until_an_older_cta_can() -> None:
 
 @pytest.mark.parametrize(("stall", "other"), [(6, 18), (5, 6), (7, 6)])
 def test_who_comes_just_in_time_keeps_the_tensor_pipe(stall: int, other: int) -> None:
-    """The pipe is free after six cycles: then a warp goes on past one that waits, when it has waited itself it does not;
-    who comes late finds the other one there."""
+    """The pipe is free after six cycles: then a warp goes on past one that waits; when it has waited itself it does
+    not, and who comes late finds the other one there."""
     body = [*rows(f"HMMA.16816.F32 stall={stall}") * 2, *rows("HMMA.16816.F32 stall=30")]
     tiny = program([(4, body)], ctas=2)
     result = run(tiny, small_gpu(1, "launch.cta_gap_cycles=1"))

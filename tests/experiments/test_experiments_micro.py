@@ -20,6 +20,7 @@ from gpusim.engine.result import EVENT
 from gpusim.errors import UserError
 from gpusim.experiments.micro import Probe, all_probes, validate_micro
 from gpusim.experiments.micro.compiled import HARDWARE, CompiledKernel, key_values, replay
+from gpusim.experiments.micro.crossings import crossing_probes
 from gpusim.experiments.micro.loops import body_after_clock
 from gpusim.experiments.micro.memory import memory_probes
 from gpusim.experiments.micro.pipes import pipe_probes
@@ -28,7 +29,6 @@ from gpusim.experiments.micro.published import published_probes
 from gpusim.experiments.micro.published_tables import published_tables
 from gpusim.experiments.micro.recorded import recorded_probes
 from gpusim.experiments.micro.shared import shared_probes
-from gpusim.experiments.micro.crossings import crossing_probes
 from gpusim.experiments.micro.slots import slot_probes
 from gpusim.experiments.micro.validate import mechanism_table
 from gpusim.experiments.micro.warpgroup import warpgroup_probes

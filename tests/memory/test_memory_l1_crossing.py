@@ -1,4 +1,4 @@
-"""Wavefronts of cp.async through L1: counts of an H200 for the patterns of copy_l1.csv, and what holds for any pattern."""
+"""Wavefronts of cp.async through L1: an H200's counts for the patterns of copy_l1.csv, and what holds for any."""
 
 from __future__ import annotations
 

@@ -40,8 +40,9 @@ def _stream(row: dict[str, Any]) -> Probe:
     chunks, hits = row_bytes // width, row["data_in"] == "L1"
     step, wrap = (0, 1) if hits else (row_bytes, pitch // row_bytes)
     source = TensorPointer("g", "u8", ((warps * COPIES * LANES // chunks + 1) * pitch,))
-    parameters = (Scalar(pitch), *(Scalar(int(row[name])) for name in ("row_step", "chunk_step", "copy_step")),
-                  Scalar(step), Scalar(wrap), Scalar(PLACE_BYTES), Scalar(REPEATS), source, CYCLES, SINK)
+    numbers = (pitch, *(int(row[name]) for name in ("row_step", "chunk_step", "copy_step")), step, wrap, PLACE_BYTES,
+               REPEATS)
+    parameters: tuple[Scalar | TensorPointer, ...] = (*map(Scalar, numbers), source, CYCLES, SINK)
     through = row["kind_of_copy"]
     kernel = CompiledKernel("copy_l1", f"streamILi{width}ELi{chunks}ELi{int(through == 'ca')}ELi{loads}E")
     launch = SassLaunch((1, 1, 1), (LANES * warps, 1, 1), parameters, STREAM_SHARED_BYTES, REGISTERS)
