@@ -55,7 +55,7 @@ class Sm(Section):
 class Issue(Section):
     policy: Literal["gto", "lrr", "oldest", "youngest", "grr"] = Field(
         description="Which ready warp a scheduler prefers; grr: of the oldest CTA the last one, else the next in turn; "
-                    "after a pause the last one comes last.")
+                    "after a pause the last one comes last; who comes just in time keeps the tensor pipe.")
     width: Count = Field(description="Warp instructions a sub-partition issues per cycle.")
     taken_branch_cycles: Count = Field(description="Cycles from a taken branch to the warp's next instruction.")
     operand_fetch_cycles: Cycles = Field(
