@@ -1,5 +1,5 @@
 """Models the control fields ptxas writes: stall counts for fixed latencies and pipes, waits for scoreboard barriers.
-Leaves out the yield hint and register reuse flags, which gpusim.engine does not look at."""
+Leaves out register reuse flags and the yield hint, which gpusim.engine follows in compiled code."""
 
 from __future__ import annotations
 
