@@ -54,8 +54,9 @@ class Sm(Section):
 
 class Issue(Section):
     policy: Literal["gto", "lrr", "oldest", "youngest", "grr"] = Field(
-        description="Which ready warp a scheduler prefers; grr: of the oldest CTA the last one, else the next in turn; "
-                    "after a pause the last one comes last; who comes just in time keeps the tensor pipe.")
+        description="Which ready warp a scheduler prefers; grr: the oldest CTA's where one asks for the tensor pipe or "
+                    "the memory queue; the last one, last after a pause, else the next in turn; who comes just in time "
+                    "keeps the tensor pipe.")
     width: Count = Field(description="Warp instructions a sub-partition issues per cycle.")
     taken_branch_cycles: Count = Field(description="Cycles from a taken branch to the warp's next instruction.")
     operand_fetch_cycles: Cycles = Field(
@@ -68,6 +69,8 @@ class Issue(Section):
     tensor_last_read_cycles: Cycles = Field(default=0, description="When that is.")
     triple_after_tensor_cycles: Cycles = Field(
         default=0, description="Cycles from a tensor instruction to one that reads three registers.")
+    vector_after_tensor_cycles: Cycles = Field(
+        default=0, description="Cycles from a tensor instruction to one that reads one or two registers.")
     tensor_after_triple_cycles: Cycles = Field(
         default=0, description="Cycles from an instruction that reads three registers to a tensor instruction.")
     tensor_after_wide_cycles: Cycles = Field(default=0, description="Cycles from an IMAD.WIDE to a tensor instruction.")
@@ -93,6 +96,8 @@ class Shared(Section):
     wavefronts_per_cycle: Count = Field(description="Wavefronts of an SM per cycle.")
     wavefront_interval_cycles_per_warp: Count = Field(description="Cycles between wavefronts of one sub-partition.")
     latency_base_cycles: Cycles = Field(description="Latency of a load before its first wavefront is counted.")
+    write_beside_tensor_cycles: Cycles = Field(
+        default=0, description="What a busy tensor pipe adds until a load's result is in registers.")
     latency_cycles_per_wavefront: Cycles = Field(description="Latency each wavefront of a load adds.")
 
 

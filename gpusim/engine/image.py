@@ -22,7 +22,7 @@ IMAGE_OP = np.dtype([
     ("latency", "<u2"), ("stall", "u1"), ("wait_mask", "u1"), ("write_barrier", "u1"), ("read_barrier", "u1"),
     ("kind", "u1"), ("pipe", "u1"), ("flags", "u1"), ("queue", "i1"), ("operand_cycles", "u1"), ("lead_cycles", "u1"),
     ("hold_cycles", "u1"), ("registers", "u1"), ("address_cycles", "u1"), ("cached", "u1"), ("wide", "u1"),
-    ("triple", "u1"), ("fetch", "u1"),
+    ("triple", "u1"), ("vector", "u1"), ("fetch", "u1"),
 ], align=True)
 """flags: 1 active, 2 the warp's next instruction is elsewhere (a taken branch), 4 yield, 8 variable latency,
 16 a miss in L2 brings the whole line, 32 waits until the SM's writes have been performed, 64 depends on a flag: then
@@ -176,7 +176,8 @@ def _slow_reads(image: np.ndarray, source: np.ndarray, wide: np.ndarray, spec: G
     active = source["active"] > 0
     vectors = np.where(source["src_start"] < PREDICATE_BASE, source["src_count"], 0).sum(1)
     image["wide"] = wide & active
-    image["triple"] = active & np.isin(image["pipe"], (Pipe.alu, Pipe.fma)) & (vectors >= 3)
+    arithmetic = active & np.isin(image["pipe"], (Pipe.alu, Pipe.fma))
+    image["triple"], image["vector"] = arithmetic & (vectors >= 3), arithmetic & (vectors > 0)
     image["stall"] += np.uint8(spec.issue.wide_pass_cycles) * image["wide"]
     tensor = image["kind"] == Kind.mma
     multiplicands = source["src_start"][:, 0]

@@ -13,12 +13,14 @@ from gpusim.engine.l1 import look_up
 from gpusim.engine.mbarriers import use_mbarrier
 from gpusim.engine.queues import COMMITS, NOTHING, SHARED, SIGNALS, choose_next, pass_buffer, take_head
 from gpusim.engine.resources import (
+    beside_tensor,
     occupy_lsu,
     occupy_tags,
     operands_read,
     pass_data_stage,
     pass_tag_stage,
     read_operands,
+    uses_tensor,
 )
 from gpusim.engine.scoreboards import copy_arrived, settle_board
 from gpusim.engine.state import COUNTERS
@@ -46,10 +48,11 @@ def count_shared(sm, access, side):
 
 
 @njit(cache=True, nogil=True)
-def shared_access(sm, warp, mach, row, waves, stores, start):
+def shared_access(sm, warp, mach, row, waves, stores, start, late):
     """LDS, LDSM, STS, STSM, SHFL: operands, data stage; one wavefront every other cycle for one warp alone.
 
-    A store keeps its entry that long; loads leave theirs as fast as the stage goes, and their results come late.
+    A store keeps its entry that long; loads leave theirs as fast as the stage goes, and their results come late;
+    ``late`` cycles more until they are in registers.
     """
     arrival = max(start + row.lead_cycles, pass_buffer(sm, mach, start, sm.lsu[sm.lsu_head], row.registers))
     passed = pass_data_stage(sm, arrival, waves)
@@ -57,7 +60,7 @@ def shared_access(sm, warp, mach, row, waves, stores, start):
     alone = max(arrival, warp.data_free) + mach.shared_latency_per_wavefront * waves
     warp.data_free = max(passed, alone)
     occupy_lsu(sm, mach, warp.data_free if stores else passed)
-    settle_board(warp, row.write_barrier, warp.data_free + mach.shared_latency_base)
+    settle_board(warp, row.write_barrier, warp.data_free + mach.shared_latency_base + late)
     settle_board(warp, row.read_barrier, operands_read(mach, start, row))
     sm.counters[LDSM_COUNT] += row.kind == LDMATRIX
 
@@ -179,7 +182,7 @@ def reach_memory(st, mach, acc, bases, win, s, w, row, op, token, start):
 
 
 @njit(cache=True, nogil=True)
-def reach_shared(st, mach, acc, win, s, w, row, op, start):
+def reach_shared(st, mach, acc, win, s, w, row, op, start, late):
     """A shared-memory access, or a shuffle, which has no addresses."""
     sm, warp, waves = st.sms[s], st.warps[s, w], np.int64(1)
     loads = row.kind == SHARED_LOAD or row.kind == LDMATRIX
@@ -187,7 +190,7 @@ def reach_shared(st, mach, acc, win, s, w, row, op, start):
         access = acc[row.access + warp.warp_row]
         waves = np.int64(access.wavefronts)
         count_shared(sm, access, LOAD if loads else STORE)
-    shared_access(sm, warp, mach, row, waves, row.access >= 0 and not loads, start)
+    shared_access(sm, warp, mach, row, waves, row.access >= 0 and not loads, start, late)
     record_stage(win, sm, w, warp, row.pc, op, waves)
 
 
@@ -210,14 +213,16 @@ def accept(st, mach, ops, acc, bases, win, s, time):
         take_turn(sm, mach, row, time, time)
         record_stage(win, sm, w, warp, row.pc, op, np.int64(1))
     else:
-        read_operands(part, mach, row, time)
+        start = beside_tensor(part, mach, row, time)
+        read_operands(part, mach, row, start)
         sm.address_path = time + row.address_cycles
         if work == SIGNALS:
-            use_mbarrier(st, mach, ops, acc, win, s, w, row, part.queue_token[i], time)
+            use_mbarrier(st, mach, ops, acc, win, s, w, row, part.queue_token[i], start)
             record_stage(win, sm, w, warp, row.pc, op, np.int64(1))
         elif work == SHARED:
-            reach_shared(st, mach, acc, win, s, w, row, op, time)
+            late = mach.write_beside_tensor if uses_tensor(part, time) else 0
+            reach_shared(st, mach, acc, win, s, w, row, op, start, np.int64(late))
         else:
-            reach_memory(st, mach, acc, bases, win, s, w, row, op, part.queue_token[i], time)
+            reach_memory(st, mach, acc, bases, win, s, w, row, op, part.queue_token[i], start)
     choose_next(sm, st.parts[s], mach, time)
     return p, w

@@ -40,6 +40,8 @@ class Machine(NamedTuple):
     tensor_after_wide: int
     tensor_after_triple: int
     triple_after_tensor: int
+    vector_after_tensor: int
+    write_beside_tensor: int
     lookahead: int
     l2_latency: int
     l2_latency_spread: int
@@ -103,6 +105,8 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         tensor_after_wide=spec.issue.tensor_after_wide_cycles,
         tensor_after_triple=spec.issue.tensor_after_triple_cycles,
         triple_after_tensor=spec.issue.triple_after_tensor_cycles,
+        vector_after_tensor=spec.issue.vector_after_tensor_cycles,
+        write_beside_tensor=spec.shared.write_beside_tensor_cycles,
         lookahead=spec.l2.lookahead_cycles,
         l2_latency=spec.l2.hit_latency_cycles - _cycles_in_the_sm(spec),
         l2_latency_spread=spec.l2.hit_latency_spread_cycles,

@@ -9,8 +9,19 @@ from gpusim.arch.instructions import Pipe
 from gpusim.engine.image import ACTIVE
 from gpusim.engine.state import HOLDS, NEVER
 
-__all__ = ["dispatch_time", "free_time", "occupy_lsu", "occupy_tags", "operands_read", "pass_data_stage",
-           "pass_tag_stage", "read_operands", "take_pipe"]
+__all__ = [
+    "beside_tensor",
+    "dispatch_time",
+    "free_time",
+    "occupy_lsu",
+    "occupy_tags",
+    "operands_read",
+    "pass_data_stage",
+    "pass_tag_stage",
+    "read_operands",
+    "take_pipe",
+    "uses_tensor",
+]
 
 LSU, NO_PIPE, UNIFORM, TENSOR = int(Pipe.lsu), int(Pipe.none), int(Pipe.uniform), int(Pipe.tensor)
 ALU, FMA = int(Pipe.alu), int(Pipe.fma)
@@ -36,7 +47,7 @@ def take_pipe(part, mach, row, time):
     """Keep the pipe for the instruction's interval; tensor instructions and IMAD.WIDE keep each other waiting."""
     part.pipe_free[row.pipe] = time + row.interval
     if row.pipe == TENSOR:
-        part.tensor_start, part.fetched = time, row.fetch
+        part.tensor_start, part.tensor_interval, part.fetched = time, row.interval, row.fetch
     elif row.triple:
         part.triple_start = time
     elif row.pipe == ALU or row.pipe == FMA:
@@ -55,6 +66,23 @@ def read_operands(part, mach, row, start):
     part.hold_start[part.hold_last % HOLDS] = start + mach.read_release_base
     part.hold_end[part.hold_last % HOLDS] = start + mach.read_release_base + row.hold_cycles
     part.hold_last += 1
+
+
+@njit(cache=True, nogil=True)
+def uses_tensor(part, time):
+    """Whether the sub-partition's tensor pipe is busy."""
+    return part.tensor_start + part.tensor_interval > time
+
+
+@njit(cache=True, nogil=True)
+def beside_tensor(part, mach, row, time):
+    """When the load/store unit begins to read the registers of an instruction that it takes at ``time``: between tensor
+    instructions that follow each other it reads one of them, so that for several it begins that much later."""
+    if not uses_tensor(part, time):
+        return time
+    first = max(time, part.tensor_start + mach.triple_after_tensor)
+    more = row.registers - 1
+    return first + more * part.tensor_interval - row.lead_cycles if more else first
 
 
 @njit(cache=True, nogil=True)
@@ -89,6 +117,8 @@ def dispatch_time(part, mach, row, time):
         time = wide_start(part, mach, time)
     elif row.triple:
         time = max(time, part.tensor_start + mach.triple_after_tensor + part.fetched)
+    elif row.vector:
+        time = max(time, part.tensor_start + mach.vector_after_tensor)
     elif row.pipe == TENSOR:
         time = max(time, max(part.triple_start + mach.tensor_after_triple, part.vector_start + 1) + row.fetch)
     while part.hold_first < part.hold_last and part.hold_end[part.hold_first % HOLDS] <= time:

@@ -42,14 +42,14 @@ def candidate_time(part, mach, warp, row):
 
 
 @njit(cache=True, nogil=True)
-def preferred(mach, part, warps, ops, w, best, time):
+def preferred(mach, part, warps, ops, w, best, time, contested):
     """Whether eligible warp ``w`` goes before eligible warp ``best``.
 
-    Under ``grr`` those of the oldest CTA come first; of these the last one goes on while it can and comes last after a
-    pause, and the others take turns.
+    Under ``grr`` those of the oldest CTA come first where the tensor pipe or the queue of memory instructions is
+    ``contested``; the last one goes on while it can and comes last after a pause, and the others take turns.
     """
     last = part.last_slot
-    if mach.policy == GRR and warps[w].cta_slot != warps[best].cta_slot:
+    if mach.policy == GRR and contested and warps[w].cta_slot != warps[best].cta_slot:
         return warps[w].age < warps[best].age
     if mach.policy == GRR and time > part.issue_free and (w == last or best == last):
         return best == last
@@ -82,21 +82,23 @@ def select(part, mach, warps, ops, time):
 
     Under ``grr`` who had the tensor pipe last keeps it while it goes on asking; it steps back when it yields.
     """
-    best, wanted, holder = np.int64(-1), False, part.last_tensor
-    held = holds_tensor_pipe(part, mach, warps, ops, time)
+    best, holder, eligible, asking, contested = np.int64(-1), part.last_tensor, 0, 0, False
+    for i in range(part.live):
+        warp = warps[part.slots[i]]
+        row = ops[warp.op]
+        if candidate_time(part, mach, warp, row) <= time:
+            warp.not_selected += 1
+            eligible |= 1 << i
+            asking += row.pipe == TENSOR
+            contested = contested or row.pipe == TENSOR or row.queue >= 0
+    held = holds_tensor_pipe(part, mach, warps, ops, time) if asking > 1 else 0
     for i in range(part.live):
         w = part.slots[i]
-        row = ops[warps[w].op]
-        if candidate_time(part, mach, warps[w], row) <= time:
-            warps[w].not_selected += 1
-            asks = row.pipe == TENSOR
-            if (held < 0 and w == holder) or (held > 0 and asks and w != holder):
-                continue
-            wanted = wanted or asks
-            if best < 0 or preferred(mach, part, warps, ops, w, best, time):
-                best = w
-    if held < 0 and not wanted and (best < 0 or preferred(mach, part, warps, ops, holder, best, time)):
-        best = holder
+        asks = held != 0 and ops[warps[w].op].pipe == TENSOR
+        passed_over = asks and (w == holder) == (held < 0)
+        if eligible >> i & 1 and not passed_over and (
+                best < 0 or preferred(mach, part, warps, ops, w, best, time, contested)):
+            best = w
     if best >= 0:
         warps[best].not_selected -= 1
     return best

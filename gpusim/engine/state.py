@@ -88,7 +88,7 @@ SUB_PARTITION = np.dtype([
     ("hold_first", "<i8"), ("hold_last", "<i8"),  # reads of operands that hold the dispatcher, a ring
     ("hold_start", "<i8", (HOLDS,)), ("hold_end", "<i8", (HOLDS,)),
     ("pipe_free", "<i8", (len(Pipe),)),
-    ("tensor_start", "<i8"),  # of the last tensor instruction
+    ("tensor_start", "<i8"), ("tensor_interval", "<i8"),  # of the last tensor instruction
     ("fetched", "<i8"),  # cycles that its A operand took to read
     ("triple_start", "<i8"), ("vector_start", "<i8"),  # of the last instruction that reads three registers, or fewer
     ("queue_first", "<i8"), ("queue_last", "<i8"), ("queue_registers", "<i8"),  # a ring, and registers of what is in it

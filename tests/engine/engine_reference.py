@@ -184,16 +184,19 @@ class Sm:
         return order[0]
 
     def _in_turn(self, part: Part, ready: list[WarpModel]) -> WarpModel:
-        """Who had the tensor pipe last keeps it when it comes just in time, not when it waited or yields; the oldest
-        CTA's warps come first, of these the last one, which is last after a pause, or in turn."""
+        """Who had the tensor pipe last keeps it when it comes just in time, not when it waited or yields; where one
+        asks for it or for the queue, the oldest CTA's warps come first, of these the last one, which is last after a
+        pause, or in turn."""
         last, after = part.last, part.last.slot if part.last else -1
         asking = [warp for warp in ready if self._pipe(self._entry(warp)) == Pipe.tensor]
         holder = next((warp for warp in asking if warp.slot == part.last_tensor), None)
         if holder is not None and len(asking) > 1:
             keeps = holder.free_since == int(self.env.now) and not holder.yielded
             ready = [warp for warp in ready if warp not in asking or (warp is holder) == keeps]
+        contested = any(self._pipe(self._entry(warp)) == Pipe.tensor or self._entry(warp).kind in QUEUED
+                        for warp in ready)
         oldest = min(ready, key=lambda warp: warp.age).cta
-        order = sorted((warp for warp in ready if warp.cta == oldest),
+        order = sorted((warp for warp in ready if warp.cta == oldest or not contested),
                        key=lambda warp: (warp.slot - after - 1) % self.gpu.sm.max_warps)
         if len(order) > 1 and int(self.env.now) > part.dispatch_free:
             order = [warp for warp in order if warp is not last]
@@ -274,7 +277,7 @@ class Sm:
                 image = self._image_row(warp)
                 if entry.pipe == Pipe.tensor:
                     part.tensor_start, part.tensor_free = now, now + entry.issue_interval_cycles
-                    part.fetched = int(image["fetch"])
+                    part.fetched, part.tensor_interval = int(image["fetch"]), entry.issue_interval_cycles
                 elif image["triple"]:
                     part.triple_start = now
                 elif entry.pipe in (Pipe.alu, Pipe.fma):
@@ -379,14 +382,17 @@ class Sm:
         per_register, delay = 128 / self.gpu.mio.operand_bytes_per_cycle, self.gpu.mio.read_release_base_cycles
         registers = self._registers(warp, row, kind)
         self.addresses.serve(now, ADDRESS_REGISTERS[kind] * 128 // self.gpu.mio.address_bytes_per_cycle)
-        _, end = part.operands.serve(now, int(np.ceil(registers * per_register)))
-        part.reads.append((now + delay, now + delay + registers * self.gpu.mio.register_read_cycles))
+        lead = int(np.ceil((registers - 1) * per_register))
+        start = part.begins_to_read(self.gpu, registers, lead, now)
+        _, end = part.operands.serve(start, int(np.ceil(registers * per_register)))
+        part.reads.append((start + delay, start + delay + registers * self.gpu.mio.register_read_cycles))
         if queued.work == "signal":
-            self._signal(queued, now)
+            self._signal(queued, start)
         elif queued.work == "shared":
-            self._shared(queued, now, now + int(np.ceil((registers - 1) * per_register)))
+            late = self.gpu.shared.write_beside_tensor_cycles if part.uses_tensor(now) else 0
+            self._shared(queued, start, start + lead, late)
         else:
-            entered = self._global(queued, now, end)
+            entered = self._global(queued, start, end)
             delay = max(delay, entered - end) if kind == Kind.async_copy else delay
         warp.settle(int(row["read_barrier"]), end + delay)
 
@@ -397,7 +403,7 @@ class Sm:
         self.lsu_entries.append(passed)
         self.units.signal(queued, passed)
 
-    def _shared(self, queued: Queued, start: int, sent: int) -> None:
+    def _shared(self, queued: Queued, start: int, sent: int, late: int) -> None:
         warp, row, kind = queued.warp, queued.row, queued.kind
         arrival = max(sent, self._pass_buffer(start, self.lsu_entries[0], queued.registers))
         waves = warp.of_row(row, "wavefronts") if row["access"] >= 0 else 1
@@ -406,7 +412,7 @@ class Sm:
         alone = max(arrival, warp.data_free) + waves * self.gpu.shared.latency_cycles_per_wavefront
         warp.data_free = max(passed, alone)
         self.lsu_entries.append(warp.data_free if stores else passed)
-        warp.settle(int(row["write_barrier"]), warp.data_free + self.gpu.shared.latency_base_cycles)
+        warp.settle(int(row["write_barrier"]), warp.data_free + self.gpu.shared.latency_base_cycles + late)
 
     def _global(self, queued: Queued, start: int, sent: int) -> int:
         """Lines pass the tag stage one by one; then the memory system decides. Returns when it has left the buffer."""

@@ -100,7 +100,7 @@ class Part:
         self.reads: list[tuple[int, int]] = []
         """[start, end) in which the load/store unit reads registers, and the dispatcher cannot."""
         self.dispatch_free = 0
-        self.tensor_free, self.tensor_start, self.fetched = 0, -1000, 0
+        self.tensor_free, self.tensor_start, self.tensor_interval, self.fetched = 0, -1000, 0, 0
         self.triple_start = self.vector_start = -1000
         self.last: WarpModel | None = None
         self.last_tensor = -1  # slot
@@ -117,6 +117,18 @@ class Part:
         self.left_at, self.left = now, (entries + 1, registers + queued.registers)
         return queued
 
+    def uses_tensor(self, now: int) -> bool:
+        return now < self.tensor_start + self.tensor_interval
+
+    def begins_to_read(self, gpu: GpuSpec, registers: int, lead: int, now: int) -> int:
+        """When the load/store unit reads an instruction's first register, if it could go on from there at its own rate:
+        beside tensor instructions it gets one register in each of their intervals."""
+        if not self.uses_tensor(now):
+            return now
+        first = max(now, self.tensor_start + gpu.issue.triple_after_tensor_cycles)
+        last = first + (registers - 1) * self.tensor_interval
+        return last - lead if registers > 1 else first
+
     def wide_start(self, gpu: GpuSpec, now: int) -> int:
         """When an IMAD.WIDE can read its registers for the first time, after the last tensor instruction."""
         between = now <= self.tensor_start + gpu.issue.tensor_last_read_cycles
@@ -131,6 +143,8 @@ class Part:
             return self.wide_start(gpu, now)
         if image["triple"]:
             return max(now, self.tensor_start + issue.triple_after_tensor_cycles + self.fetched)
+        if image["vector"]:
+            return max(now, self.tensor_start + issue.vector_after_tensor_cycles)
         if pipe != Pipe.tensor:
             return now
         free = max(self.triple_start + issue.tensor_after_triple_cycles, self.vector_start + 1)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from gpusim.arch import Kind
+from gpusim.arch import Kind, Pipe
 from gpusim.dsl.backend.barriers import COMMIT_BARRIER, BarrierFields, assign_barriers
-from gpusim.dsl.backend.instruction import FENCES, IN_ORDER, Instruction, late_reads
+from gpusim.dsl.backend.instruction import FENCES, IN_ORDER, Instruction, late_reads, waits_for_tensor_reads
 from gpusim.dsl.backend.state import FlowState, Pending
 from gpusim.dsl.backend.uses import Dues, Edges, dues_of_blocks
 from gpusim.program import NO_BARRIER, UNIFORM_BASE
@@ -96,6 +96,8 @@ def _issue_cycle(state: FlowState, instruction: Instruction, mask: int, earliest
     """``delay``: cycles that uniform results take longer to get here."""
     reads = [state.ready.get(unit, -delay) + (delay if unit >= UNIFORM_BASE else 0) for unit in instruction.reads]
     writes = [state.ready.get(unit, 0) - instruction.latency_cycles + 1 for unit in instruction.writes]
+    if waits_for_tensor_reads(instruction):
+        earliest = max(earliest, state.pipe_free.get(Pipe.tensor, 0) - 1)
     waits = [at + _SET_TO_WAIT_CYCLES for barrier, at in state.set_at.items() if _watches(instruction, mask, barrier)]
     return max([earliest, state.pipe_free.get(instruction.pipe, 0), *reads, *writes, *waits])
 

@@ -15,6 +15,7 @@ from gpusim.dsl.backend.control import MAX_STALL_CYCLES, ControlFields, control_
 from gpusim.dsl.backend.graph import dependence_graph
 from gpusim.dsl.backend.instruction import decode
 from gpusim.dsl.backend.registers import RegisterEstimate, estimate_registers
+from gpusim.dsl.backend.reuse import with_reused_registers
 from gpusim.dsl.backend.schedule import list_schedule
 from gpusim.dsl.backend.uses import Edges
 from gpusim.errors import UserError, did_you_mean
@@ -57,7 +58,7 @@ def _compile(distinct: Sequence[Block], edges: Edges, mnemonics: Sequence[str], 
     orders = [_order(code, block, schedule) for code, block in zip(codes, distinct, strict=True)]
     scheduled = [[code[row] for row in order] for code, order in zip(codes, orders, strict=True)]
     layouts = [_Layout(order, fields, mnemonics) for order, fields in
-               zip(orders, control_fields(scheduled, edges), strict=True)]
+               zip(orders, control_fields(with_reused_registers(scheduled, edges), edges), strict=True)]
     return layouts, estimate_registers(scheduled, edges)
 
 

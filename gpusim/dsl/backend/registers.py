@@ -10,7 +10,7 @@ from gpusim.dsl.backend.instruction import Instruction
 from gpusim.dsl.backend.uses import Edges
 from gpusim.program import PREDICATE_BASE
 
-__all__ = ["RegisterEstimate", "estimate_registers"]
+__all__ = ["RegisterEstimate", "estimate_registers", "live_behind"]
 
 LOST_REGISTERS, LOST_SHARE = 12, 0.087
 """What assignment loses to alignment, banks and long-lived temporaries: registers that ptxas reports minus registers
@@ -43,9 +43,15 @@ class RegisterEstimate:
 
 def estimate_registers(codes: Sequence[Sequence[Instruction]], edges: Edges) -> RegisterEstimate:
     """Estimate for blocks in scheduled order."""
-    peak = _live_peak([[_vectors_of(instruction) for instruction in code] for code in codes], edges)
+    _, peak = _live_ranges([[_vectors_of(instruction) for instruction in code] for code in codes], edges)
     needed = peak + LOST_REGISTERS + round(LOST_SHARE * peak)
     return RegisterEstimate(min(needed, MAX_REGISTERS), peak, max(0, peak + RESERVED_REGISTERS - MAX_REGISTERS))
+
+
+def live_behind(codes: Sequence[Sequence[Instruction]], edges: Edges) -> list[set[int]]:
+    """Vector registers that are read after each block before anything writes them."""
+    exits, _ = _live_ranges([[_vectors_of(instruction) for instruction in code] for code in codes], edges)
+    return exits
 
 
 _Vectors = tuple[frozenset[int], frozenset[int]]
@@ -59,7 +65,8 @@ def _only_vectors(units: Iterable[int]) -> frozenset[int]:
     return frozenset(unit for unit in units if unit < PREDICATE_BASE)
 
 
-def _live_peak(codes: Sequence[Sequence[_Vectors]], edges: Edges) -> int:
+def _live_ranges(codes: Sequence[Sequence[_Vectors]], edges: Edges) -> tuple[list[set[int]], int]:
+    """Registers live behind each block; the most that are live at once."""
     entries: list[set[int]] = [set() for _ in codes]
     exits: list[set[int]] = [set() for _ in codes]
     peak, settled = 0, False
@@ -70,7 +77,7 @@ def _live_peak(codes: Sequence[Sequence[_Vectors]], edges: Edges) -> int:
             live, highest = _walk_back(codes[block], set(exits[block]))
             settled, entries[block] = settled and live == entries[block], live
             peak = max(peak, highest)
-    return peak
+    return exits, peak
 
 
 def _walk_back(code: Sequence[_Vectors], live: set[int]) -> tuple[set[int], int]:

@@ -8,9 +8,16 @@ from typing import Literal
 
 from gpusim.arch import Kind, Pipe
 from gpusim.dsl.backend.graph import Graph
-from gpusim.dsl.backend.instruction import ASYNC_ORDER, FENCES, LOAD_TO_USE_CYCLES, MEMORY, Instruction
+from gpusim.dsl.backend.instruction import (
+    ASYNC_ORDER,
+    FENCES,
+    LOAD_TO_USE_CYCLES,
+    MEMORY,
+    Instruction,
+    waits_for_tensor_reads,
+)
 
-__all__ = ["list_schedule"]
+__all__ = ["list_schedule", "room_for_registers"]
 
 Room = Literal["left", "scarce", "overdrawn"]
 
@@ -40,7 +47,8 @@ def list_schedule(code: Sequence[Instruction], graph: Graph) -> list[int]:
     Rules, fitted to the 20 loops of h200/kernel_loops.csv, none of them naming a kernel:
     1. Tensor instructions keep their source order and issue as soon as the tensor pipe takes them.
     2. While the next one waits for nothing but the pipe, one vector ALU instruction issues before it, besides whatever
-       memory and uniform instructions their pipes take. While it waits for operands, everything issues that can.
+       memory and uniform instructions their pipes take; what reads vector registers goes into the last cycle, where the
+       tensor instruction has read its own. While it waits for operands, everything issues that can.
        What leads to a load from global memory whose use is further away than the tensor work left knows no such limit,
        and may hold the tensor instruction back by HELD_CYCLES.
     3. Among those, the one that can issue soonest; then the one with the longest path of latencies to the end of the
@@ -59,7 +67,7 @@ def list_schedule(code: Sequence[Instruction], graph: Graph) -> list[int]:
        next k step that its first tensor instruction does not need wait for the end of this one, as the addresses of
        copies take their registers before; arithmetic for accesses behind a barrier stays behind it.
     """
-    room = _room(code)
+    room = room_for_registers(code)
     if room != "scarce":
         _keep_behind_barriers(code, graph)
     order = _Scheduler(code, graph, room).run()
@@ -82,7 +90,7 @@ def _idle_rows(code: Sequence[Instruction]) -> dict[int, list[int]]:
     return hosts
 
 
-def _room(code: Sequence[Instruction]) -> Room:
+def room_for_registers(code: Sequence[Instruction]) -> Room:
     """How many registers the tensor instructions of a block leave to others; a block without any keeps to rules 1 to 5,
     as a scarce one does."""
     tensor = [instruction for instruction in code if instruction.kind == Kind.mma]
@@ -185,7 +193,8 @@ class _Scheduler:
         return self.path[row] > max(self.pressing_path, self.tensor_cycles_left)
 
     def _start(self, row: int) -> int:
-        return max(self.cycle, self.earliest[row], self.pipe_free[self.code[row].pipe])
+        reads = self.pipe_free[Pipe.tensor] - 1 if waits_for_tensor_reads(self.code[row]) else 0
+        return max(self.cycle, self.earliest[row], self.pipe_free[self.code[row].pipe], reads)
 
     def _urgency(self, row: int) -> tuple[int, int, int]:
         return self._start(row), -(self.late_path if row in self.deferred else self.path[row]), row
