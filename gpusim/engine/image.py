@@ -34,8 +34,8 @@ operand_cycles: how long its addresses and data take to the load/store unit; lea
 last register are there, when a shared access can start; hold_cycles: how long reading them keeps the dispatcher from
 its own; registers: what it takes of the queue and of the unit's buffer; address_cycles: of the path that all
 sub-partitions share. cached: a load that L1 keeps. wide: reads its registers in two passes. triple: reads three
-registers. fetch: cycles that a tensor instruction reads longer as its A operand is new. stall: the compiler's count,
-and what the hardware adds to it while operands are read."""
+registers; vector: at least one. fetch: cycles that a tensor instruction reads longer as its A operand is new. stall:
+the compiler's count, and what the hardware adds to it while operands are read."""
 
 IMAGE_ACCESS = np.dtype([
     ("first", "<i4"), ("count", "<i4"), ("tensor", "<i4"), ("wavefronts", "<u2"), ("ideal", "<u2"),

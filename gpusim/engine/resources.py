@@ -81,8 +81,7 @@ def beside_tensor(part, mach, row, time):
     if not uses_tensor(part, time):
         return time
     first = max(time, part.tensor_start + mach.triple_after_tensor)
-    more = row.registers - 1
-    return first + more * part.tensor_interval - row.lead_cycles if more else first
+    return first + max(0, (row.registers - 1) * part.tensor_interval - row.lead_cycles)
 
 
 @njit(cache=True, nogil=True)

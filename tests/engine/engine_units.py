@@ -126,8 +126,7 @@ class Part:
         if not self.uses_tensor(now):
             return now
         first = max(now, self.tensor_start + gpu.issue.triple_after_tensor_cycles)
-        last = first + (registers - 1) * self.tensor_interval
-        return last - lead if registers > 1 else first
+        return first + max(0, (registers - 1) * self.tensor_interval - lead)
 
     def wide_start(self, gpu: GpuSpec, now: int) -> int:
         """When an IMAD.WIDE can read its registers for the first time, after the last tensor instruction."""

@@ -89,3 +89,13 @@ def test_a_busy_tensor_pipe_keeps_loads_waiting(what: str, busy: int) -> None:
     steps = np.diff(issued[::3])[2:]
     measured = BESIDE.query("what == @what and busy_warps_per_sub_partition == @busy and asking_warps == 1").cycles
     assert steps.mean() == pytest.approx(measured.item(), rel=0.05)
+
+
+@pytest.mark.parametrize(("busy", "cycles"), [(0, 6), (1, 18)])
+def test_copies_get_one_register_in_each_interval_of_a_busy_tensor_pipe(busy: int, cycles: int) -> None:
+    """Three registers each: behind a full queue one issues every three intervals (in beside_tensor.csv, whose tensor
+    instructions leave pauses, a burst of four takes 56 cycles for 23)."""
+    copies = loop(rows("LDGSTS stall=6 access=c"), 40, "copy")
+    roles = [(4 * busy, BUSY)] * bool(busy) + [(1, copies)]
+    issued = issue_cycles(run(program(roles, {"c": Memory("CPA16", lines=4)}), small_gpu()), 4 * busy)
+    assert set(np.diff(issued[20:40])) == {cycles}

@@ -13,6 +13,7 @@ import gzip
 import re
 import struct
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 TEXT = re.compile(r"/\*[0-9a-f]{4,5}\*/\s+([^;]+);\s+/\* 0x([0-9a-f]{16}) \*/\s*\n\s+/\* 0x([0-9a-f]{16}) \*/")
@@ -62,17 +63,21 @@ def sequence(text: str, words: dict[str, tuple[int, int]]) -> list[bytes]:
     return code
 
 
-def main(disassembly: str, template: str, out: str, *texts: str) -> None:
-    words, blob = words_of(gzip.open(disassembly, "rt").read()), Path(template).read_bytes()
-    places = range(FIRST, LAST, 16)
-    for number, text in enumerate(texts):
-        code = sequence(text, words) + [encode(NOP, 11, {}, 0)] * 4
-        code *= len(places) // len(code)
+def write_cubins(template: str, out: str, codes: Iterable[list[bytes]]) -> None:
+    """For each code, the template with as many copies of it as fit, and NOPs, in its loop."""
+    blob, places = Path(template).read_bytes(), range(FIRST, LAST, 16)
+    for number, one in enumerate(codes):
+        code = one * (len(places) // len(one))
         code += [encode(NOP, 1, {}, 0)] * (len(places) - len(code))
         cubin = bytearray(blob)
         for place, word in zip((0x710, 0x730, *places), (encode(NOP, 1, {}, 0),) * 2 + tuple(code), strict=True):
             cubin[SECTION + place : SECTION + place + 16] = word
         (Path(out) / f"{number:03d}.cubin").write_bytes(cubin)
+
+
+def main(disassembly: str, template: str, out: str, *texts: str) -> None:
+    words = words_of(gzip.open(disassembly, "rt").read())
+    write_cubins(template, out, (sequence(text, words) + [encode(NOP, 11, {}, 0)] * 4 for text in texts))
 
 
 if __name__ == "__main__":

@@ -9,9 +9,8 @@ one, two and four CTAs of an SM and prints, by CTA, cycles per iteration of the 
 
 import gzip
 import sys
-from pathlib import Path
 
-from operand_reads import FIRST, LAST, NOP, SECTION, encode, sequence, words_of
+from operand_reads import sequence, words_of, write_cubins
 
 NO_YIELD = 1 << 109
 
@@ -24,16 +23,8 @@ def with_yields(text: str, words: dict[str, tuple[int, int]]) -> list[bytes]:
 
 
 def main(disassembly: str, template: str, out: str, *texts: str) -> None:
-    words, blob = words_of(gzip.open(disassembly, "rt").read()), Path(template).read_bytes()
-    places = range(FIRST, LAST, 16)
-    for number, text in enumerate(texts):
-        code = with_yields(text, words)
-        code *= len(places) // len(code)
-        code += [encode(NOP, 1, {}, 0)] * (len(places) - len(code))
-        cubin = bytearray(blob)
-        for place, word in zip((0x710, 0x730, *places), (encode(NOP, 1, {}, 0),) * 2 + tuple(code), strict=True):
-            cubin[SECTION + place : SECTION + place + 16] = word
-        (Path(out) / f"{number:03d}.cubin").write_bytes(cubin)
+    words = words_of(gzip.open(disassembly, "rt").read())
+    write_cubins(template, out, (with_yields(text, words) for text in texts))
 
 
 if __name__ == "__main__":
