@@ -12,11 +12,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from gpusim.engine.views import borrow
 from gpusim.program import FlagAction, FlagUse, Program, RoleProgram, flag_action
 from gpusim.program.flags import JUMP_ALL_THERE, JUMP_MISSING
 
-__all__ = ["FLAG_OP", "FlagState", "FlagWait", "borrow_flags", "flag_jumps", "flag_ops", "missing_flags", "new_flags",
+__all__ = ["FLAG_OP", "FlagState", "FlagWait", "flag_jumps", "flag_ops", "missing_flags", "new_flags",
            "note_write", "word_line", "word_value", "writes_flag"]
 
 FLAG_OP = np.dtype([("action", "<i8"), ("slot", "<i8"), ("value", "<i8"), ("span", "<i8")], align=True)
@@ -87,12 +86,6 @@ def new_flags(program: Program, ops: np.ndarray, roles_of_class: Sequence[Sequen
     return FlagState(ops, table.words.astype(np.int64), np.array([table.base_address], np.int64),
                      np.zeros(table.num_words, np.int64), np.zeros(shape), np.zeros(shape, np.int64),
                      np.zeros(shape, np.int64))
-
-
-@njit(cache=True, nogil=True)
-def borrow_flags(flags):
-    return FlagState(borrow(flags.ops), borrow(flags.words), borrow(flags.base), borrow(flags.writes),
-                     borrow(flags.time), borrow(flags.action), borrow(flags.value))
 
 
 @njit(cache=True, nogil=True)

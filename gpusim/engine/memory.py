@@ -7,8 +7,7 @@ import numpy as np
 from numba import njit
 
 from gpusim.engine.crossbar import ask_slice, pass_port, read_line, read_owner, way_to, write_line
-from gpusim.engine.flags import SWAP, borrow_flags, note_write, word_line, word_value, writes_flag
-from gpusim.engine.memory_state import borrow_memory
+from gpusim.engine.flags import SWAP, note_write, word_line, word_value, writes_flag
 from gpusim.engine.slices import owner, touch
 from gpusim.engine.state import BULK, FENCE_TOKEN
 from gpusim.engine.stores import confirm
@@ -96,7 +95,7 @@ def serve(memory, machine, requests, order, lines, flag_state, clusters, stores,
     lines: REQUEST rows, what (first, count) of a record names; clusters: (K, ranks, 2), see gpusim.engine.clusters;
     stores: (S,) STORE_ANSWERS.
     """
-    count, mach, mem, flags = 0, borrow(machine)[0], borrow_memory(memory), borrow_flags(flag_state)
+    count, mach, mem, flags = 0, borrow(machine)[0], borrow(memory), borrow(flag_state)
     for i in order:
         request, flag = requests[i], -1
         if request.asynchronous == BULK and request.ranks:

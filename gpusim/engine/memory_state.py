@@ -10,9 +10,8 @@ import numpy as np
 from numba import njit
 
 from gpusim.engine.machine import Machine
-from gpusim.engine.views import borrow
 
-__all__ = ["COALESCER_ENTRIES", "EMPTY", "MEMORY_COUNTERS", "NEAR", "MemoryState", "borrow_memory", "new_memory",
+__all__ = ["COALESCER_ENTRIES", "EMPTY", "MEMORY_COUNTERS", "NEAR", "MemoryState", "new_memory",
            "settle"]
 
 MEMORY_COUNTERS = ("l2_sectors_read", "l2_sectors_write", "l2_sector_hits_read", "l2_sectors_fabric",
@@ -76,8 +75,3 @@ def settle(memory: MemoryState, *, flush: bool) -> None:
         memory.ways[:] = 0
 
 
-@njit(cache=True, nogil=True)
-def borrow_memory(memory):
-    return MemoryState(borrow(memory.tags), borrow(memory.ways), borrow(memory.slice_free), borrow(memory.lookup_free),
-                       borrow(memory.channel_free), borrow(memory.ports), borrow(memory.gpc_free),
-                       borrow(memory.shared), borrow(memory.total))

@@ -20,7 +20,7 @@ from gpusim.engine.resources import dispatch_time, free_time, pass_data_stage
 from gpusim.engine.result import EVENT_KINDS, WARP_STATES
 from gpusim.engine.scoreboards import copy_arrived, ready_time
 from gpusim.engine.state import BULK, COUNTERS, FENCE_TOKEN, NAMED_BARRIERS, NEVER
-from gpusim.engine.views import borrow, borrow_state, borrow_window
+from gpusim.engine.views import borrow
 from gpusim.engine.warpgroup import start_wgmma
 
 __all__ = ["advance_group"]
@@ -329,7 +329,7 @@ def advance_group(st, machine, ops, acc, bases, win, sm_first, sm_last, done, do
 
     done: COMPLETION rows of this window, sorted by (SM, time); done_first[s]: the first row of SM s.
     """
-    state, window, mach = borrow_state(st), borrow_window(win), borrow(machine)[0]
+    state, window, mach = borrow(st), borrow(win), borrow(machine)[0]
     rows, accesses, pointers, answers = borrow(ops), borrow(acc), borrow(bases), borrow(done)
     for s in range(sm_first, sm_last):
         advance_sm(state, mach, rows, accesses, pointers, window, s, answers, done_first[s], done_first[s + 1], end)
