@@ -6,9 +6,21 @@ from __future__ import annotations
 from numba import njit
 
 from gpusim.engine.memory_state import COALESCER_ENTRIES, MEMORY_COUNTERS
-from gpusim.engine.slices import bits, mix, owner, pick, read_home, read_near, touch, wait, write_wait
+from gpusim.engine.slices import (
+    bits,
+    copy_slice,
+    mix,
+    owner,
+    pick,
+    read_home,
+    read_near,
+    touch,
+    wait,
+    write_wait,
+)
+from gpusim.engine.views import prefetch
 
-__all__ = ["ask_slice", "pass_port", "read_line", "read_owner", "way_to", "write_line"]
+__all__ = ["ask_slice", "expect_line", "pass_port", "read_line", "read_owner", "way_to", "write_line"]
 
 WRITE, TO_SMS, COALESCED = (MEMORY_COUNTERS.index(name) for name in (
     "l2_sectors_write", "sectors_to_sms", "coalesced_sectors"))
@@ -23,18 +35,26 @@ def way_length(mach, sm, k):
 
 
 @njit(cache=True, nogil=True)
-def way_to(mach, port, sm, line):
-    """Cycles from an SM to the slice of a line, and back again."""
-    return (mach.l2_latency + port.length + way_length(mach, sm, owner(mach, line)[1]) - mach.slice_latency) / 2
+def way_to(mach, port, sm, k):
+    """Cycles from an SM to slice ``k``, and back again."""
+    return (mach.l2_latency + port.length + way_length(mach, sm, k) - mach.slice_latency) / 2
 
 
 @njit(cache=True, nogil=True)
-def ask_slice(mem, mach, port, sm, line, mask, fill, now):
+def expect_line(mem, mach, port, line):
+    """A line will be asked for: the host begins to load what it looks up first."""
+    place = owner(mach, line)
+    k = copy_slice(mach, place, port.partition)
+    prefetch(mem.shared, (port.gpc, place.hash & (COALESCER_ENTRIES - 1)))
+    prefetch(mem.tags, (k, place.set, 0))
+    prefetch(mem.tags, (k, place.set, mach.l2_ways - 1))
+
+
+@njit(cache=True, nogil=True)
+def ask_slice(mem, mach, port, place, way, mask, fill, now):
     """One line's sectors for the SMs of one GPC, to the slice and back; returns when they have left the GPC's port."""
-    way, place = way_to(mach, port, sm, line), owner(mach, line)
     port_wait = wait(mem.gpc_free, port.gpc, now, bits(mask) * 32 / mach.gpc_read_bytes_per_cycle)
-    return port_wait + read_near(mem, mach, port.partition, place, mix(line), line, mask, fill, now,
-                                 now + way + mach.slice_latency)
+    return port_wait + read_near(mem, mach, port.partition, place, mask, fill, now, now + way + mach.slice_latency)
 
 
 @njit(cache=True, nogil=True)
@@ -44,12 +64,13 @@ def fetch_line(mem, mach, port, sm, line, mask, fill, now):
     Out to the GPC's coalescer, which sends one read for all that ask for the same sectors while its answer is due (it
     remembers the last request of a line); to the slice and back; through the GPC's port, once for all of them.
     """
-    way = way_to(mach, port, sm, line)
-    shared = mem.shared[port.gpc, mix(line) & (COALESCER_ENTRIES - 1)]
+    place = owner(mach, line)
+    way = way_to(mach, port, sm, place.slice)
+    shared = mem.shared[port.gpc, place.hash & (COALESCER_ENTRIES - 1)]
     if mach.coalescer and shared.line == line and shared.sectors == mask and shared.time > now + way:
         mem.total[0].counters[COALESCED] += bits(mask)
     else:
-        shared.time = ask_slice(mem, mach, port, sm, line, mask, fill, now)
+        shared.time = ask_slice(mem, mach, port, place, way, mask, fill, now)
         shared.line, shared.sectors = line, mask
     return shared.time + way
 
@@ -76,19 +97,18 @@ def write_line(mem, mach, port, line, mask, now):
 
     Both slices work off what came before at the same time, so the longer backlog is the wait.
     """
-    home, k, x = owner(mach, line)
+    place = owner(mach, line)
     total, sectors = mem.total[0], bits(mask)
     arrival, near_wait = now + mach.l2_latency / 2, 0.0
     total.counters[WRITE] += sectors
-    if port.partition != home:
-        near = k + (port.partition - home) * (mach.slices // mach.partitions)
+    if port.partition != place.partition:
         total.counters[WRITE] += sectors
-        near_wait = write_wait(mem, mach, near, now, sectors)
+        near_wait = write_wait(mem, mach, copy_slice(mach, place, port.partition), now, sectors)
         arrival += mach.fabric_latency / 2
-    way = touch(mem, mach, k, x, line)
+    way = touch(mem, mach, place, place.slice)
     way.valid |= mask
     way.dirty |= mask
-    performed = arrival + max(near_wait, write_wait(mem, mach, k, now, sectors))
+    performed = arrival + max(near_wait, write_wait(mem, mach, place.slice, now, sectors))
     total.last_write, port.written = max(total.last_write, performed), max(port.written, performed)
     return performed
 
@@ -96,10 +116,9 @@ def write_line(mem, mach, port, line, mask, now):
 @njit(cache=True, nogil=True)
 def read_owner(mem, mach, port, sm, line, mask, now):
     """Read sectors at the slice that owns the line, past all copies: (when it has them, when they are in the SM)."""
-    h = mix(line)
-    home, k, x = owner(mach, line)
-    length = mach.l2_latency + port.length + way_length(mach, sm, k)
-    length += mach.fabric_latency if home != port.partition else 0
-    there = read_home(mem, mach, k, x, h, line, mask, 0, now, now + length / 2, True)
+    place = owner(mach, line)
+    length = mach.l2_latency + port.length + way_length(mach, sm, place.slice)
+    length += mach.fabric_latency if place.partition != port.partition else 0
+    there = read_home(mem, mach, place, mask, 0, now, now + length / 2, True)
     mem.total[0].counters[TO_SMS] += bits(mask)
     return there, there + length / 2

@@ -19,6 +19,7 @@ from gpusim.engine.deadlock import describe_deadlock
 from gpusim.engine.flags import missing_flags
 from gpusim.engine.image import ProgramImage
 from gpusim.engine.machine import Machine
+from gpusim.engine.mailbox import Mailbox
 from gpusim.engine.memory import serve
 from gpusim.engine.memory_state import MemoryState
 from gpusim.engine.scheduler import advance_group
@@ -61,9 +62,7 @@ class Host:
 
     def run(self) -> int:
         """Simulate to the end; returns the cycle in which the last CTA ended. Raises SimulatedFailure on deadlock."""
-        self._pending = np.zeros(0, COMPLETION)
-        self._held = np.zeros(0, REQUEST_RECORD)
-        self._served = np.zeros(0, COMPLETION)
+        self._answers, self._requests = Mailbox(COMPLETION), Mailbox(REQUEST_RECORD)
         environment = simpy.Environment()
         with ThreadPoolExecutor(self.workers) if self.workers > 1 else nullcontext() as pool:
             self._pool = pool
@@ -93,7 +92,8 @@ class Host:
         sms = self.state.sms
         candidates = [int(self.state.parts["next_issue"].min()), int(sms["next_accept"].min()),
                       int(sms["wgmma_event"].min())]
-        candidates += [int(waiting["time"].min()) for waiting in (self._pending, self._held) if len(waiting)]
+        candidates += [int(waiting.records["time"].min()) for waiting in (self._answers, self._requests)
+                       if len(waiting.records)]
         if self.blocks.next_event is not None:
             candidates.append(self.blocks.next_event)
         return min(candidates)
@@ -102,7 +102,7 @@ class Host:
         """A CTA whose last poll failed does nothing else. When that is true of all of them, nobody writes flags."""
         if not len(self.image.flags.ops) or self.blocks.next_event is not None:
             return
-        if self._held["is_write"].any() or (self._pending["flag"] == 0).any():
+        if self._requests.records["is_write"].any() or (self._answers.records["flag"] == 0).any():
             return
         warps = self.state.warps
         polling = (warps["live"] > 0) & (warps["polls"] > 0) & (warps["flag"] > 0)
@@ -133,12 +133,11 @@ class Host:
         return int(min(self.state.parts[here]["next_issue"].min(), sms["next_accept"].min(), sms["wgmma_event"].min()))
 
     def _completions_before(self, end: int) -> tuple[np.ndarray, np.ndarray]:
-        due = self._pending["time"] < end
-        done, self._pending = self._pending[due], self._pending[~due]
+        done = self._answers.take_before(end)
         if self.clusters.size > 1:  # messages last, in an order that does not depend on who was first to send
             message = done["asynchronous"] > BULK
             done = done[np.lexsort((done["op"] * message, done["issued"] * message, message))]
-        done = done[np.lexsort((done["time"], done["sm"]))]
+        done = done[_order(done["sm"], done["time"])]
         return done, np.searchsorted(done["sm"], np.arange(self.machine.num_sms + 1))
 
     def _serve(self, environment: simpy.Environment, end: int) -> Generator[simpy.Event, None, None]:
@@ -146,16 +145,14 @@ class Host:
 
         A request that leaves its SM later, for the tag stage has a backlog, waits until the window that sees it go.
         """
-        sent = self._deliver(np.concatenate([g.window.requests[: g.window.counts[0]] for g in self.groups]))
-        requests = np.concatenate([self._held, split_bulk(sent, self.machine)])
-        self._held, requests = requests[requests["time"] >= end], requests[requests["time"] < end]
+        for group in self.groups:
+            self._requests.put(split_bulk(self._deliver(group.window.requests[: group.window.counts[0]]), self.machine))
+        requests = self._requests.take_before(end)
         if len(requests):
-            order = np.lexsort((requests["sequence"], requests["sm"], requests["time"]))
-            if len(self._served) < self.clusters.size * len(requests):
-                self._served = np.zeros(2 * self.clusters.size * len(requests), COMPLETION)
-            count = serve(self.memory, self.machine_record, requests, order, self.image.requests, self.image.flags,
-                          self.clusters.peers, self.state.stores, self._served)
-            self._pending = np.concatenate([self._pending, self._served[:count]])
+            order = _order(requests["time"], requests["sm"], requests["sequence"])
+            room = self._answers.room(self.clusters.size * len(requests))
+            self._answers.came(serve(self.memory, self.machine_record, requests, order, self.image.requests,
+                                     self.image.flags, self.clusters.peers, self.state.stores, room))
         yield environment.timeout(0)
 
     def _deliver(self, sent: np.ndarray) -> np.ndarray:
@@ -163,7 +160,7 @@ class Host:
         if self.clusters.size == 1:
             return sent
         message = sent["asynchronous"] > BULK
-        self._pending = np.concatenate([self._pending, self.clusters.deliver(sent[message])])
+        self._answers.put(self.clusters.deliver(sent[message]))
         return sent[~message]
 
     def _retire(self, end: int) -> None:
@@ -173,6 +170,11 @@ class Host:
         self.blocks.retire(ended, end)
         if len(ended) and self.progress:
             self.progress(float((self.blocks.end >= 0).sum()) / max(1, len(self.blocks.ctas)))
+
+
+def _order(*keys: np.ndarray) -> np.ndarray:
+    """Rows in the order of the first key, then the second and so on; equal ones stay as they are."""
+    return np.lexsort(keys[::-1])
 
 
 def request_capacity(sms: int, window_cycles: int) -> int:

@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from gpusim.engine.crossbar import ask_slice, pass_port, read_line, read_owner, way_to, write_line
+from gpusim.engine.crossbar import ask_slice, expect_line, pass_port, read_line, read_owner, way_to, write_line
 from gpusim.engine.flags import SWAP, note_write, word_line, word_value, writes_flag
-from gpusim.engine.slices import owner, touch
+from gpusim.engine.slices import copy_slice, owner, touch
 from gpusim.engine.state import BULK, FENCE_TOKEN
 from gpusim.engine.stores import confirm
 from gpusim.engine.views import borrow
@@ -79,13 +79,21 @@ def multicast(mem, mach, lines, request, places, done, count):
     for j in range(request.count):
         target, time = lines[request.first + j], float(request.time + j * mach.tag_interval)
         mask, line = np.int64(target.sector_mask), (request.base + target.line_offset) >> LINE_BITS
-        port = mem.ports[request.sm]
-        there = (ask_slice(mem, mach, port, request.sm, line, mask, request.fill, time)
-                 + way_to(mach, port, request.sm, line))
+        port, place = mem.ports[request.sm], owner(mach, line)
+        way = way_to(mach, port, request.sm, place.slice)
+        there = way + ask_slice(mem, mach, port, place, way, mask, request.fill, time)
         for i in range(first, count):
             last = there + pass_port(mem, mach, mem.ports[done[i]["sm"]], mask, time)
             done[i]["time"] = max(done[i]["time"], int(np.ceil(last)))
     return count
+
+
+@njit(cache=True, nogil=True)
+def expect(mem, mach, lines, request):
+    """What a request will look up stands all over the host's memory, which begins to load it."""
+    port = mem.ports[request.sm]
+    for j in range(request.count):
+        expect_line(mem, mach, port, (request.base + lines[request.first + j].line_offset) >> LINE_BITS)
 
 
 @njit(cache=True, nogil=True)
@@ -96,8 +104,10 @@ def serve(memory, machine, requests, order, lines, flag_state, clusters, stores,
     stores: (S,) STORE_ANSWERS.
     """
     count, mach, mem, flags = 0, borrow(machine)[0], borrow(memory), borrow(flag_state)
-    for i in order:
-        request, flag = requests[i], -1
+    for i in range(len(order)):
+        if i + 1 < len(order):
+            expect(mem, mach, lines, requests[order[i + 1]])
+        request, flag = requests[order[i]], -1
         if request.asynchronous == BULK and request.ranks:
             count = multicast(mem, mach, lines, request, clusters[request.cta // clusters.shape[1]], done, count)
             continue
@@ -122,7 +132,6 @@ def warm_lines(mem, machine, first_line, count):
     """Put lines into the slices that own them and into their copies, as after a run that read them."""
     mach = machine[0]
     for line in range(first_line, first_line + count):
-        home, k, x = owner(mach, line)
+        place = owner(mach, line)
         for partition in range(mach.partitions):
-            near = k + (partition - home) * (mach.slices // mach.partitions)
-            touch(mem, mach, near, x, line).valid = 15
+            touch(mem, mach, place, copy_slice(mach, place, partition)).valid = 15

@@ -42,6 +42,12 @@ def candidate_time(part, mach, warp, row):
 
 
 @njit(cache=True, nogil=True)
+def yields(warp, ops):
+    """Whether the last instruction of a warp lets others go first."""
+    return warp.op > 0 and ops[warp.op - 1].flags & YIELD != 0
+
+
+@njit(cache=True, nogil=True)
 def preferred(mach, part, warps, ops, w, best, time, contested):
     """Whether eligible warp ``w`` goes before eligible warp ``best``.
 
@@ -54,8 +60,7 @@ def preferred(mach, part, warps, ops, w, best, time, contested):
     if mach.policy == GRR and time > part.issue_free and (w == last or best == last):
         return best == last
     if (mach.policy == GTO or mach.policy == GRR) and (w == last or best == last):
-        switch = ops[warps[last].op - 1].flags & YIELD
-        return (w == last) != (switch != 0)
+        return (w == last) != yields(warps[last], ops)
     if mach.policy == LRR or mach.policy == GRR:
         count = len(warps)
         return (w - last - 1) % count < (best - last - 1) % count
@@ -73,7 +78,7 @@ def holds_tensor_pipe(part, mach, warps, ops, time):
     row = ops[warps[w].op]
     if row.pipe != TENSOR or candidate_time(part, mach, warps[w], row) > time:
         return 0
-    return 1 if warps[w].ready == time and not ops[warps[w].op - 1].flags & YIELD else -1
+    return 1 if warps[w].ready == time and not yields(warps[w], ops) else -1
 
 
 @njit(cache=True, nogil=True)

@@ -33,7 +33,7 @@ FIDELITIES = ("full", "sampled")
 EVENT_CAPACITY = 2_000_000
 WARPS_PER_WARPGROUP = 4
 GROUP_SMS = 16
-"""SMs that one compiled call advances; changes no result."""
+"""SMs that one of several threads advances at a time; changes no result."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,8 @@ def simulate(
     ctas = sampled_ctas(program, slots) if fidelity == "sampled" else np.arange(program.num_ctas)
     clusters = Clusters.of(program)
     blocks = _blocks(program, image, state, spec, blocks_per_sm, ctas, clusters)
-    groups = _groups(spec, image, window, blocks_per_sm, record)
+    sms_at_a_time = GROUP_SMS if workers > 1 else spec.sm.count
+    groups = _groups(spec, image, window, blocks_per_sm, record, sms_at_a_time)
     host = Host(machine, machine_record(machine), image, state, memory, blocks, clusters, groups, window, workers,
                 progress, lambda pc: _place(program, pc))
     compiled = _compile(host) - began
@@ -163,11 +164,12 @@ def _blocks(
 
 
 def _groups(
-    spec: GpuSpec, image: ProgramImage, window: int, blocks_per_sm: int, record: RecordWindow | None
+    spec: GpuSpec, image: ProgramImage, window: int, blocks_per_sm: int, record: RecordWindow | None,
+    sms_at_a_time: int,
 ) -> list[Group]:
     groups = []
-    for first in range(0, spec.sm.count, GROUP_SMS):
-        last = min(first + GROUP_SMS, spec.sm.count)
+    for first in range(0, spec.sm.count, sms_at_a_time):
+        last = min(first + sms_at_a_time, spec.sm.count)
         events = EVENT_CAPACITY if record is not None and first <= record.sm < last else 0
         groups.append(Group(first, last, new_window(
             image.num_statics, request_capacity(last - first, window), (last - first) * blocks_per_sm, events,
@@ -219,6 +221,7 @@ def _place(program: Program, pc: int) -> str:
 
 def _compile(host: Host) -> float:
     """Compile (or load from the cache) before the clock of the host rate starts: a window without work."""
+    from gpusim.engine.mailbox import Mailbox
     from gpusim.engine.memory import serve
     from gpusim.engine.scheduler import advance_group
     from gpusim.engine.state import COMPLETION, REQUEST_RECORD
@@ -230,6 +233,8 @@ def _compile(host: Host) -> float:
     none, order = np.zeros(0, REQUEST_RECORD), np.zeros(0, np.int64)
     serve(host.memory, host.machine_record, none, order, host.image.requests, host.image.flags,
           host.clusters.peers, host.state.stores, nothing)
+    for records in (COMPLETION, REQUEST_RECORD):
+        Mailbox(records).take_before(0)
     return time.perf_counter()
 
 

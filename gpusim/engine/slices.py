@@ -3,17 +3,30 @@ Leaves out the way there (gpusim.engine.crossbar) and DRAM banks: a channel is a
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
 from gpusim.engine.memory_state import MEMORY_COUNTERS, NEAR
 
-__all__ = ["bits", "mix", "owner", "pick", "read_home", "read_near", "touch", "wait", "write_wait"]
+__all__ = ["Place", "bits", "copy_slice", "find", "mix", "owner", "pick", "read_home", "read_near", "touch",
+           "wait", "write_wait"]
 
 READ, HIT, FABRIC, DRAM_READ, DRAM_WRITTEN = (MEMORY_COUNTERS.index(name) for name in (
     "l2_sectors_read", "l2_sector_hits_read", "l2_sectors_fabric", "dram_bytes_read", "dram_bytes_written"))
 SCATTER_SIGMA = 0x10000 / 3**0.5
 """Standard deviation of the sum of four numbers that are even over 16 bits."""
+
+
+class Place(NamedTuple):
+    """Where a line belongs in L2, see ``owner``."""
+
+    partition: int
+    slice: int
+    set: int
+    line: int
+    hash: int
 
 
 @njit(cache=True, nogil=True)
@@ -33,15 +46,23 @@ def pick(h, start, count):
 
 @njit(cache=True, nogil=True)
 def owner(mach, line):
-    """(partition, slice, set) that own a line.
+    """The partition, slice and set that own a line.
 
     Consecutive lines go once round all slices before they come to the next set, from a hashed start each time: what is
     contiguous fills slices and sets evenly, whatever its size, and a pitch falls on all of them.
     """
     turn = line // mach.slices
-    k = (line + pick(mix(turn), 0, mach.slices)) % mach.slices
-    x = (turn + pick(mix(turn // mach.l2_sets), 20, mach.l2_sets)) % mach.l2_sets
-    return k * mach.partitions // mach.slices, k, x
+    lap = turn // mach.l2_sets
+    k = line - turn * mach.slices + pick(mix(turn), 0, mach.slices)
+    x = turn - lap * mach.l2_sets + pick(mix(lap), 20, mach.l2_sets)
+    k, x = k - mach.slices * (k >= mach.slices), x - mach.l2_sets * (x >= mach.l2_sets)
+    return Place(k * mach.partitions // mach.slices, k, x, line, mix(line))
+
+
+@njit(cache=True, nogil=True)
+def copy_slice(mach, place, partition):
+    """The slice of ``partition`` where its SMs find the line: its owner, or one that keeps a copy."""
+    return place.slice + (partition - place.partition) * (mach.slices // mach.partitions)
 
 
 @njit(cache=True, nogil=True)
@@ -50,22 +71,26 @@ def bits(mask):
 
 
 @njit(cache=True, nogil=True)
-def touch(mem, mach, k, x, line, near=True):
-    """The way of slice ``k``, set ``x`` that holds the line; the least recently used one gives way when none does.
+def find(mem, mach, place, k):
+    """Which way of slice ``k`` holds the line; -1: none."""
+    for y in range(mach.l2_ways):
+        if mem.tags[k, place.set, y] == place.line:
+            return y
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def touch(mem, mach, place, k, near=True):
+    """The way of slice ``k`` that holds the line; the least recently used one gives way when none does.
 
     Not ``near``: a use by another partition, which keeps a copy of its own, so that this one is the next to give way
     (memory.csv l2_read_cg_48MB: each partition holds its SMs' 24 MB, and no second copies).
     """
-    total = mem.total[0]
+    total, y = mem.total[0], find(mem, mach, place, k)
     total.clock += 1
-    for y in range(mach.l2_ways):
-        if mem.tags[k, x, y] == line:
-            way = mem.ways[k, x, y]
-            if near:
-                way.used = total.clock + NEAR
-            return way
-    way = replace(mem, mach, k, x, line)
-    way.used = total.clock + (NEAR if near else 0)
+    way = mem.ways[k, place.set, y] if y >= 0 else replace(mem, mach, k, place.set, place.line)
+    if near or y < 0:
+        way.used = total.clock + (NEAR if near else 0)
     return way
 
 
@@ -135,31 +160,30 @@ def missing_sectors(total, way, mask):
 
 
 @njit(cache=True, nogil=True)
-def read_home(mem, mach, k, x, h, line, mask, fill, now, arrival, near):
+def read_home(mem, mach, place, mask, fill, now, arrival, near):
     """Read sectors at the slice that owns the line, reached at ``arrival``; returns when they leave it."""
-    way = touch(mem, mach, k, x, line, near)
+    way = touch(mem, mach, place, place.slice, near)
     missing = missing_sectors(mem.total[0], way, mask)
-    taken = slice_wait(mem, mach, k, now, bits(mask))
+    taken = slice_wait(mem, mach, place.slice, now, bits(mask))
     if missing:
         missing |= fill & ~way.valid
-        way.ready = max(way.ready, arrival + dram_wait(mem, mach, k, h, now, 32.0 * bits(missing)))
+        way.ready = max(way.ready, arrival + dram_wait(mem, mach, place.slice, place.hash, now, 32.0 * bits(missing)))
         way.valid |= missing
     return max(arrival + taken, way.ready)
 
 
 @njit(cache=True, nogil=True)
-def read_near(mem, mach, partition, place, h, line, mask, fill, now, arrival):
+def read_near(mem, mach, partition, place, mask, fill, now, arrival):
     """Read sectors in the SM's own partition; what it lacks and does not own comes over the fabric and stays."""
-    home, k, x = place
-    if home == partition:
-        return read_home(mem, mach, k, x, h, line, mask, fill, now, arrival, True)
-    near = k + (partition - home) * (mach.slices // mach.partitions)
-    way = touch(mem, mach, near, x, line)
+    if place.partition == partition:
+        return read_home(mem, mach, place, mask, fill, now, arrival, True)
+    near = copy_slice(mach, place, partition)
+    way = touch(mem, mach, place, near)
     missing = missing_sectors(mem.total[0], way, mask)
     taken = slice_wait(mem, mach, near, now, bits(mask))
     if missing:
         mem.total[0].counters[FABRIC] += bits(missing)
-        there = read_home(mem, mach, k, x, h, line, missing, fill, now, arrival + mach.fabric_latency / 2, False)
+        there = read_home(mem, mach, place, missing, fill, now, arrival + mach.fabric_latency / 2, False)
         way.ready = max(way.ready, there + mach.fabric_latency / 2)
         way.valid |= missing
     return max(arrival + taken, way.ready)

@@ -17,7 +17,7 @@ from numba.extending import intrinsic, make_attribute_wrapper
 __all__ = ["borrow"]
 
 
-class View(types.Type):  # type: ignore[misc]
+class View(types.Type):
     """A C-ordered array of records or numbers. Numba's own arrays carry an owner, whose references are counted at each
     call, and strides; that and handing on a dozen of them took half of a simulation's time."""
 
@@ -26,7 +26,7 @@ class View(types.Type):  # type: ignore[misc]
         super().__init__(f"View({dtype}, {ndim})")
 
 
-class Table(types.Type):  # type: ignore[misc]
+class Table(types.Type):
     """A named tuple of views and tables, in the stack frame of the function that borrowed it."""
 
     def __init__(self, fields: tuple[str, ...], members: tuple[Any, ...]) -> None:
@@ -35,14 +35,14 @@ class Table(types.Type):  # type: ignore[misc]
 
 
 @register_default(View)
-class ViewModel(models.StructModel):  # type: ignore[misc]
+class ViewModel(models.StructModel):
     def __init__(self, manager: Any, view: View) -> None:
         super().__init__(manager, view, [("data", types.CPointer(view.dtype)),
                                          ("shape", types.UniTuple(types.intp, view.ndim))])
 
 
 @register_default(Table)
-class TableModel(models.PrimitiveModel):  # type: ignore[misc]
+class TableModel(models.PrimitiveModel):
     def __init__(self, manager: Any, table: Table) -> None:
         layout = ir.LiteralStructType([manager.lookup(member).get_value_type() for member in table.members])
         super().__init__(manager, table, layout.as_pointer())
@@ -76,25 +76,25 @@ def _borrow(context: Any, builder: Any, owned: Any, value: Any) -> Any:
     return value
 
 
-@intrinsic  # type: ignore[misc]
-def borrow(typing_context, owned):  # type: ignore[no-untyped-def]
+@intrinsic
+def borrow(typing_context, owned):
     """An array as a view; a named tuple as a table of views, which lives as long as the calling function runs."""
 
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def generate(context, builder, signature, arguments):
         return _borrow(context, builder, owned, arguments[0])
 
     return _borrowed(owned)(owned), generate
 
 
 @infer_getattr
-class TableAttribute(AttributeTemplate):  # type: ignore[misc]
+class TableAttribute(AttributeTemplate):
     key = Table
 
     def generic_resolve(self, table: Table, name: str) -> Any:
         return table.members[table.fields.index(name)] if name in table.fields else None
 
 
-@lower_getattr_generic(Table)  # type: ignore[misc]
+@lower_getattr_generic(Table)
 def _member(context: Any, builder: Any, table: Table, pointer: Any, name: str) -> Any:
     return builder.load(builder.gep(pointer, [cgutils.int32_t(0), cgutils.int32_t(table.fields.index(name))]))
 
@@ -112,7 +112,7 @@ def _selected(view: View, index: Any) -> Any:
 
 
 @infer_global(operator.getitem)
-class GetItem(AbstractTemplate):  # type: ignore[misc]
+class GetItem(AbstractTemplate):
     def generic(self, arguments: Any, keywords: Any) -> Any:
         view, index = arguments
         selected = _selected(view, index) if isinstance(view, View) else None
@@ -120,7 +120,7 @@ class GetItem(AbstractTemplate):  # type: ignore[misc]
 
 
 @infer_global(operator.setitem)
-class SetItem(AbstractTemplate):  # type: ignore[misc]
+class SetItem(AbstractTemplate):
     def generic(self, arguments: Any, keywords: Any) -> Any:
         view, index, _ = arguments
         if isinstance(view, View) and _selected(view, index) == view.dtype:
@@ -129,7 +129,7 @@ class SetItem(AbstractTemplate):  # type: ignore[misc]
 
 
 @infer_global(len)
-class Length(AbstractTemplate):  # type: ignore[misc]
+class Length(AbstractTemplate):
     def generic(self, arguments: Any, keywords: Any) -> Any:
         return signature(types.intp, *arguments) if isinstance(arguments[0], View) else None
 
@@ -147,7 +147,7 @@ def _place(context: Any, builder: Any, view: View, value: Any, index: Any, chose
     return builder.gep(proxy.data, [offset]), lengths[len(each):]
 
 
-@lower_builtin(operator.getitem, View, types.Any)  # type: ignore[misc]
+@lower_builtin(operator.getitem, View, types.Any)
 def _get(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     view, index = signature.args
     pointer, lengths = _place(context, builder, view, arguments[0], index, arguments[1])
@@ -158,7 +158,7 @@ def _get(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     return context.unpack_value(builder, view.dtype, pointer)
 
 
-@lower_builtin(operator.setitem, View, types.Any, types.Any)  # type: ignore[misc]
+@lower_builtin(operator.setitem, View, types.Any, types.Any)
 def _set(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     view, index, _ = signature.args
     pointer, _ = _place(context, builder, view, arguments[0], index, arguments[1])
@@ -166,7 +166,22 @@ def _set(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     return context.get_dummy_value()
 
 
-@lower_builtin(len, View)  # type: ignore[misc]
+@lower_builtin(len, View)
 def _length(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     proxy = cgutils.create_struct_proxy(signature.args[0])(context, builder, arguments[0])
     return builder.extract_value(proxy.shape, 0)
+
+
+@intrinsic
+def prefetch(typing_context, view, index):
+    """Begin to load ``view[index]`` into the host's caches; changes nothing."""
+
+    def generate(context, builder, signature, arguments):
+        pointer, _ = _place(context, builder, view, arguments[0], index, arguments[1])
+        kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, *[ir.IntType(32)] * 3])
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        flags = [cgutils.int32_t(value) for value in (0, 3, 1)]  # read, keep, data
+        builder.call(function, [builder.bitcast(pointer, cgutils.voidptr_t), *flags])
+        return context.get_dummy_value()
+
+    return types.none(view, index), generate

@@ -21,9 +21,9 @@ RECORD = machine_record(MACHINE)[0]
 def test_what_is_contiguous_fills_every_slice_and_set_evenly(turn: int) -> None:
     """As many lines as there are slices, from a multiple of that: one each; twice as many sets: two ways of each."""
     first, sets = turn * MACHINE.slices, MACHINE.l2_sets
-    assert len({owner(RECORD, line)[1] for line in range(first, first + MACHINE.slices)}) == MACHINE.slices
+    assert len({owner(RECORD, line).slice for line in range(first, first + MACHINE.slices)}) == MACHINE.slices
     start = turn // sets * sets * MACHINE.slices
-    places = [owner(RECORD, line)[1:] for line in range(start, start + sets * MACHINE.slices, 7)]
+    places = [owner(RECORD, line)[1:3] for line in range(start, start + sets * MACHINE.slices, 7)]
     assert len(set(places)) == len(places)
 
 
