@@ -3,6 +3,7 @@ Leaves out the machine: every instruction waits a fixed time for a fixed reason.
 
 from __future__ import annotations
 
+import signal
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +21,9 @@ from gpusim.program import (
     TensorInfo,
     empty_ops,
 )
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a shell's background jobs; tests send Ctrl-C
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 WARPS, CTAS, STAGES, K_TILES = 4, 2, 3, 6
 

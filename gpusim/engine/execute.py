@@ -15,14 +15,14 @@ from gpusim.engine.lsu import NO_BOARD, post, writes
 from gpusim.engine.mbarriers import will_follow
 from gpusim.engine.operands import ARRIVE_ONLY, FLUSH, PLAIN
 from gpusim.engine.operands import STORE as BULK_STORE
-from gpusim.engine.queues import COMMITS, NOTHING, SHARED, SIGNALS, TAGGED, enqueue
+from gpusim.engine.queues import BARRIERS, COMMITS, NOTHING, SHARED, SIGNALS, TAGGED, WRITES, enqueue
 from gpusim.engine.resources import take_pipe
 from gpusim.engine.result import EVENT_KINDS, WARP_STATES
-from gpusim.engine.scoreboards import close_group, hold_board, ready_time, release
+from gpusim.engine.scoreboards import close_group, hold_board, release
 from gpusim.engine.state import BULK, COUNTERS, FENCE_TOKEN, GROUPS, NEVER
 from gpusim.engine.warpgroup import await_wgmma, issue_wgmma
 
-__all__ = ["execute", "open_barrier", "send"]
+__all__ = ["execute", "send"]
 
 KINDS = {name: int(member) for name, member in Kind.__members__.items()}
 MMA, ASYNC_COPY, COMMIT, BARRIER = (KINDS[name] for name in ("mma", "async_copy", "commit", "barrier"))
@@ -45,38 +45,6 @@ def expect(warp, count, row, is_long):
     if not writes(row):
         hold_board(warp, row.write_barrier, is_long)
     return np.int64(row.write_barrier)
-
-
-@njit(cache=True, nogil=True)
-def arrive(sm, slot, warp, mach, operand, time):
-    """BAR: warps arrive one by one at the SM's barrier unit; returns when all may go on, 0 before the last."""
-    barrier, needed = operand & 15, operand >> 8 & 0xFF
-    sm.barrier_unit = max(sm.barrier_unit, time) + mach.barrier_per_warp
-    slot.arrived[barrier] += 1
-    slot.needed[barrier] = needed
-    if not operand & ARRIVE_ONLY:
-        warp.barrier_end = NEVER + barrier
-    if warp.polls:
-        slot.flag = warp.flag
-    if slot.arrived[barrier] < (needed if needed else slot.warps):
-        return 0
-    slot.arrived[barrier] = 0
-    return sm.barrier_unit + mach.barrier_base
-
-
-@njit(cache=True, nogil=True)
-def open_barrier(warps, parts, ops, w, barrier, end, flag):
-    """All warps of the CTA that wait at a barrier may go on at ``end``; they learn what its last poll found."""
-    cta_slot = warps[w].cta_slot
-    for w2 in range(len(warps)):
-        other = warps[w2]
-        if other.live and other.cta_slot == cta_slot and other.barrier_end == NEVER + barrier:
-            was_shut = other.ready >= NEVER
-            other.barrier_end, other.flag = end, flag
-            if w2 != w and was_shut:
-                other.ready = ready_time(other, ops[other.op])
-                part = parts[w2 % 4]
-                part.next_issue = min(part.next_issue, other.ready)
 
 
 @njit(cache=True, nogil=True)
@@ -158,12 +126,17 @@ def send(st, mach, ops, acc, win, s, w, row, time):
     work, token = NOTHING, np.int64(NO_BOARD)
     if row.flags & ACTIVE and row.kind == COMMIT:
         work = COMMITS
+    elif row.flags & ACTIVE and row.kind == BARRIER:
+        work = BARRIERS
+        if not row.operand & ARRIVE_ONLY:
+            warp.barrier_end = NEVER + (row.operand & 15)
     elif row.flags & ACTIVE and row.kind == MBARRIER and row.operand != PLAIN:
         work, token = SIGNALS, send_signal(st, mach, ops, win, s, w, row, time)
     elif row.flags & ACTIVE and row.kind != MBARRIER:
         if row.kind == ASYNC_COPY or row.queue == 1:
             if row.access >= 0:
-                work, token = TAGGED, expect(warp, acc[row.access + warp.warp_row].count, row, 1)
+                work = WRITES if writes(row) else TAGGED
+                token = expect(warp, acc[row.access + warp.warp_row].count, row, 1)
         else:
             work, token = SHARED, expect(warp, 0, row, 0)
     enqueue(sm, st.parts[s], mach, w % 4, warp, w, work, token, row.registers, time)
@@ -177,10 +150,6 @@ def execute(st, mach, ops, acc, bases, win, s, w, row, time):
     sm, part, warp = st.sms[s], st.parts[s, w % 4], st.warps[s, w]
     if row.kind >= WGMMA and row.operand != PLAIN:
         asynchronous(st, mach, ops, acc, bases, win, s, w, row, time)
-    elif row.kind == BARRIER:
-        end = arrive(sm, st.slots[s, warp.cta_slot], warp, mach, row.operand, time)
-        if end:
-            open_barrier(st.warps[s], st.parts[s], ops, w, row.operand & 15, end, st.slots[s, warp.cta_slot].flag)
     elif row.flags & FENCE:
         await_writes(sm, warp, acc, win, s, w, row, time)
     else:

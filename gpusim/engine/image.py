@@ -66,7 +66,7 @@ ADDRESS_REGISTERS = {Kind.shared_load: 1, Kind.shared_store: 1, Kind.ldmatrix: 1
                      Kind.global_load: 2, Kind.global_store: 2, Kind.atomic: 2}
 """A shared address is one register per lane, a global one two, cp.async sends both."""
 QUEUES = {0: (Kind.shared_load, Kind.shared_store, Kind.ldmatrix, Kind.stmatrix, Kind.shuffle, Kind.async_copy,
-              Kind.commit, Kind.mbarrier),
+              Kind.commit, Kind.mbarrier, Kind.barrier),
           1: (Kind.global_load, Kind.global_store, Kind.atomic)}
 STORE_PREFIXES = ("STG", "TMASTG")  # operations of stores to global memory
 WHOLE_LINE_SECTORS = 15
@@ -158,6 +158,7 @@ def _ops(
                       + VARIABLE * cost["variable_latency"] + hints[source["pc"]] + BLOCKS * blocks)
     for queue, kinds in QUEUES.items():
         image["queue"][np.isin(cost["kind"], kinds)] = queue
+    image["queue"][(cost["kind"] == Kind.barrier) & (source["active"] == 0)] = -1
     cycles = REGISTER_BYTES / spec.mio.operand_bytes_per_cycle
     registers = np.where(source["active"] > 0, _operand_registers(source, cost["kind"], role), 0)
     image["operand_cycles"] = np.ceil(registers * cycles)

@@ -8,10 +8,11 @@ from numba import njit
 
 from gpusim.arch.instructions import Kind
 from gpusim.engine.attribution import record_stage
+from gpusim.engine.barriers import reach_barrier
 from gpusim.engine.image import FLAG, WHOLE_LINE
 from gpusim.engine.l1 import look_up
 from gpusim.engine.mbarriers import use_mbarrier
-from gpusim.engine.queues import COMMITS, NOTHING, SHARED, SIGNALS, choose_next, pass_buffer, take_head
+from gpusim.engine.queues import BARRIERS, COMMITS, NOTHING, SHARED, SIGNALS, choose_next, pass_buffer, take_head
 from gpusim.engine.resources import (
     beside_tensor,
     occupy_lsu,
@@ -66,11 +67,11 @@ def shared_access(sm, warp, mach, row, waves, stores, start, late):
 
 
 @njit(cache=True, nogil=True)
-def take_turn(sm, mach, row, start, room):
+def take_turn(sm, mach, row, start):
     """Pass the data stage without data, as copies do on their way to the tag stage, and what is predicated off.
 
     Returns (when it leaves the buffer, when it has passed)."""
-    entered = pass_buffer(sm, mach, start, max(room, sm.lsu[sm.lsu_head]), row.registers)
+    entered = pass_buffer(sm, mach, start, sm.lsu[sm.lsu_head], row.registers)
     passed = pass_data_stage(sm, entered, 1)
     sm.counters[STAGE_CYCLES] += 1
     occupy_lsu(sm, mach, passed)
@@ -107,15 +108,14 @@ def global_access(sm, warp, mach, row, access, stores, start):
     if writes(row):
         return store(sm, warp, mach, row, access, stores, start)
     if row.kind == ASYNC_COPY:
-        entered, passed = take_turn(sm, mach, row, start, sm.tags[sm.tag_head])
+        entered, passed = take_turn(sm, mach, row, start)
     else:
-        entered = passed = pass_buffer(sm, mach, start, sm.tags[sm.tag_head], row.registers)
+        entered = passed = pass_buffer(sm, mach, start, start, row.registers)
     leaves = pass_tag_stage(sm, max(passed, start + row.operand_cycles), access.tag_cycles)
     occupy_tags(sm, mach, sm.tag_stage)
     read = operands_read(mach, start, row)
     settle_board(warp, row.read_barrier, max(read, entered) if row.kind == ASYNC_COPY else read)
     if row.kind == ASYNC_COPY:
-        warp.tag_end = sm.tag_stage
         sm.counters[LDGSTS_COUNT] += 1
         count_shared(sm, access, LDGSTS)
     elif access.count == 0:
@@ -208,9 +208,12 @@ def accept(st, mach, ops, acc, bases, win, s, time):
     warp.queued -= 1
     warp.sent = time + 1
     if work == COMMITS:
-        pass_buffer(sm, mach, time, warp.tag_end, row.registers)
+        pass_buffer(sm, mach, time, time, row.registers)
+        occupy_tags(sm, mach, sm.tag_stage)
+    elif work == BARRIERS:
+        reach_barrier(st, mach, ops, s, w, row, time)
     elif work == NOTHING:
-        take_turn(sm, mach, row, time, time)
+        take_turn(sm, mach, row, time)
         record_stage(win, sm, w, warp, row.pc, op, np.int64(1))
     else:
         start = beside_tensor(part, mach, row, time)

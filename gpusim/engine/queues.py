@@ -7,11 +7,13 @@ from numba import njit
 
 from gpusim.engine.state import NEVER, QUEUE_ENTRIES
 
-__all__ = ["COMMITS", "NOTHING", "SHARED", "SIGNALS", "TAGGED", "choose_next", "enqueue", "pass_buffer", "take_head"]
+__all__ = ["BARRIERS", "COMMITS", "NOTHING", "SHARED", "SIGNALS", "TAGGED", "WRITES", "choose_next", "enqueue",
+           "pass_buffer", "take_head"]
 
-NOTHING, SHARED, TAGGED, COMMITS, SIGNALS = 0, 1, 2, 3, 4
+NOTHING, SHARED, TAGGED, COMMITS, WRITES, SIGNALS, BARRIERS = range(7)
 """What an instruction needs of the load/store unit: a turn (predicated off), an entry for its wavefronts, an
-entry of the queue for the tag stage, that all copies before it have been looked up, a turn at an mbarrier."""
+entry of the queue for the tag stage (loads and copies; the end of a cp.async group), room in front of the port, a
+turn at an mbarrier, nothing (it passes on its way to the CTA's barrier)."""
 PARTS = 4
 
 
@@ -35,11 +37,17 @@ def head_time(sm, part, mach):
     """When the load/store unit can take the oldest instruction of a queue.
 
     Its registers have to go after those of the sub-partition's instructions before it; addresses share one more path.
+    What finds no room in front of the tag stage holds back its own sub-partition only (copy_source.csv).
     """
     if part.queue_first == part.queue_last:
         return NEVER
     i = part.queue_first % QUEUE_ENTRIES
-    time = max(part.queue_time[i], part.operand_free)
+    work, time = part.queue_work[i], part.queue_time[i]
+    if work == BARRIERS:
+        return time
+    time = max(time, part.operand_free)
+    if work in (TAGGED, COMMITS):
+        time = max(time, sm.tags[sm.tag_head])
     last = sm.buffer_head + part.queue_size[i] - 1
     room = sm.buffer[last if last < mach.buffer_registers else last - mach.buffer_registers]
     return max(time, max(room, sm.address_path))

@@ -110,7 +110,7 @@ def wide_start(part, mach, time):
 @njit(cache=True, nogil=True)
 def dispatch_time(part, mach, row, time):
     """When an instruction that is issued at ``time`` can read its registers; the LSU reads those of its own later."""
-    if row.pipe == NO_PIPE or row.pipe == UNIFORM or row.pipe == LSU or not row.flags & ACTIVE:
+    if row.queue >= 0 or row.pipe == NO_PIPE or row.pipe == UNIFORM or row.pipe == LSU or not row.flags & ACTIVE:
         return time
     if row.wide:
         time = wide_start(part, mach, time)

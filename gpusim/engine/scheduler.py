@@ -8,9 +8,10 @@ from numba import njit
 
 from gpusim.arch.instructions import Kind, Pipe
 from gpusim.engine.attribution import add_span, attribute_issue, record, record_spans, record_stage
+from gpusim.engine.barriers import release_barriers
 from gpusim.engine.bulk import land
 from gpusim.engine.clusters import leave_cluster, receive_message
-from gpusim.engine.execute import execute, open_barrier, send
+from gpusim.engine.execute import execute, send
 from gpusim.engine.image import ACTIVE, FLAG, TAKEN, YIELD
 from gpusim.engine.l1 import REQUESTS
 from gpusim.engine.lsu import NO_BOARD, accept
@@ -19,7 +20,7 @@ from gpusim.engine.mbarriers import deliver_copies
 from gpusim.engine.resources import dispatch_time, free_time, pass_data_stage
 from gpusim.engine.result import EVENT_KINDS, WARP_STATES
 from gpusim.engine.scoreboards import copy_arrived, ready_time
-from gpusim.engine.state import BULK, COUNTERS, FENCE_TOKEN, NAMED_BARRIERS, NEVER
+from gpusim.engine.state import BULK, COUNTERS, FENCE_TOKEN, NEVER
 from gpusim.engine.views import borrow
 from gpusim.engine.warpgroup import start_wgmma
 
@@ -149,15 +150,6 @@ def retire(sm, slot, line, warp, time):
     slot.warps -= 1
     slot.end = max(slot.end, end)
     return slot.warps == 0
-
-
-@njit(cache=True, nogil=True)
-def release_barriers(sm, slot, warps, parts, ops, mach, w, time):
-    """A warp that leaves is not waited for: barriers at which all others stand open."""
-    for barrier in range(NAMED_BARRIERS):
-        if slot.arrived[barrier] > 0 and slot.arrived[barrier] >= slot.warps and slot.needed[barrier] == 0:
-            slot.arrived[barrier] = 0
-            open_barrier(warps, parts, ops, w, barrier, max(sm.barrier_unit, time) + mach.barrier_base, slot.flag)
 
 
 @njit(cache=True, nogil=True)

@@ -54,7 +54,6 @@ WARP = np.dtype([
     ("start", "<i8"),
     ("data_free", "<i8"),  # the previous shared access has left the data stage
     ("drain", "<i8"),  # the last store is in the buffer in front of the port
-    ("tag_end", "<i8"),  # its last copy has passed the tag stage
     ("sent", "<i8"),  # the LSU has taken its last memory instruction
     ("queued", "<i8"),  # memory instructions that the LSU has not taken yet
     ("membar_end", "<i8"),  # end of a MEMBAR or a wait for wgmma, NEVER or more while it is not known

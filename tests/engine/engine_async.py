@@ -16,7 +16,7 @@ from engine_warp import WarpModel
 from gpusim.arch.instructions import Kind, Pipe
 from gpusim.engine.bulk import split_bulk
 from gpusim.engine.machine import machine_of
-from gpusim.engine.operands import ARRIVE_ONLY, FLUSH, STORE, WAVES_SHIFT
+from gpusim.engine.operands import FLUSH, STORE, WAVES_SHIFT
 from gpusim.engine.state import BULK, COMPLETION, REQUEST_RECORD
 from gpusim.program import MBarrierAction, unpack_mbarrier
 
@@ -259,7 +259,6 @@ class Asynchronous:
         barrier, needed = operand & 15, operand >> 8 & 0xFF
         key = (warp.cta, barrier)
         self.arrived[key] += 1
-        warp.at_barrier = warp.at_barrier if operand & ARRIVE_ONLY else barrier
         if self.arrived[key] < (needed or len(peers())):
             return
         self.arrived[key] = 0

@@ -20,7 +20,7 @@ from gpusim.engine.image import ADDRESS_REGISTERS, FENCE, FLAG, image_of
 from gpusim.engine.machine import machine_of, machine_record
 from gpusim.engine.memory import serve, warm_lines
 from gpusim.engine.memory_state import new_memory
-from gpusim.engine.operands import PLAIN
+from gpusim.engine.operands import ARRIVE_ONLY, PLAIN
 from gpusim.engine.result import WARP_STATES
 from gpusim.engine.state import COMPLETION, FENCE_TOKEN, REQUEST_RECORD, STORE_ANSWERS
 from gpusim.memory.l1_crossing import l1_crossings
@@ -32,8 +32,9 @@ Process = Generator[simpy.Event, None, None]
 SHARED = (Kind.shared_load, Kind.shared_store, Kind.ldmatrix, Kind.stmatrix, Kind.shuffle)
 OTHER_GLOBAL = (Kind.global_load, Kind.global_store, Kind.atomic)
 GLOBAL = (*OTHER_GLOBAL, Kind.async_copy)
-QUEUED = (*SHARED, *GLOBAL, Kind.commit, Kind.mbarrier)
+QUEUED = (*SHARED, *GLOBAL, Kind.commit, Kind.mbarrier, Kind.barrier)
 STORES = (Kind.shared_store, Kind.stmatrix, Kind.global_store, Kind.atomic)
+UNADDRESSED = (Kind.commit, Kind.barrier)
 PARTS = 4
 SELECTION, ACCEPTANCE = 0.5, 0.75
 """Within a cycle: first what ends in it, then what the schedulers choose, then what the load/store unit takes."""
@@ -154,13 +155,17 @@ class Sm:
             return "drain" if entry.kind == Kind.exit else "membar"
         if now < part.dispatch_free:
             return "dispatch_stall"
-        if entry.kind in QUEUED:
+        if self._is_queued(warp):
             full = not part.has_room(self._queue_registers(warp, entry.kind), now)
             return ("lg_throttle" if entry.kind in OTHER_GLOBAL else "mio_throttle") if full else None
         resource, state = self._needs(part, warp)
         if resource is part.pipes[Pipe.tensor] and now < part.tensor_free:
             return state
         return state if resource is not None and resource.count == resource.capacity else None
+
+    def _is_queued(self, warp: WarpModel) -> bool:
+        kind = self._entry(warp).kind
+        return kind in QUEUED and (kind != Kind.barrier or bool(warp.row["active"]))
 
     def _needs(self, part: Part, warp: WarpModel) -> tuple[simpy.Resource | None, str]:
         """The pipe an instruction takes, and the state of a warp that waits for it."""
@@ -193,7 +198,7 @@ class Sm:
         if holder is not None and len(asking) > 1:
             keeps = holder.free_since == int(self.env.now) and not holder.yielded
             ready = [warp for warp in ready if warp not in asking or (warp is holder) == keeps]
-        contested = any(self._pipe(self._entry(warp)) == Pipe.tensor or self._entry(warp).kind in QUEUED
+        contested = any(self._pipe(self._entry(warp)) == Pipe.tensor or self._is_queued(warp)
                         for warp in ready)
         oldest = min(ready, key=lambda warp: warp.age).cta
         order = sorted((warp for warp in ready if warp.cta == oldest or not contested),
@@ -228,7 +233,7 @@ class Sm:
             if self._pipe(entry) == Pipe.tensor:
                 self.parts[warp.slot % PARTS].last_tensor = warp.slot
             warp.stall_end, warp.yielded = dispatched + max(int(self._image_row(warp)["stall"]), 1), bool(row["yield_"])
-            if entry.kind in QUEUED:
+            if self._is_queued(warp):
                 self._send(warp, entry, dispatched)
             elif row["active"]:
                 self._execute(warp, entry, dispatched)
@@ -255,7 +260,8 @@ class Sm:
 
     def _dispatch(self, warp: WarpModel, pipe: Pipe, now: int) -> int:
         part = self.parts[warp.slot % PARTS]
-        reads_registers = warp.row["active"] and pipe not in (Pipe.none, Pipe.uniform, Pipe.lsu)
+        reads_registers = (warp.row["active"] and pipe not in (Pipe.none, Pipe.uniform, Pipe.lsu)
+                           and not self._is_queued(warp))
         if reads_registers:
             now = part.operands_start(self.gpu, self._image_row(warp), pipe, now)
         dispatched = part.dispatch(now) if reads_registers else now
@@ -267,8 +273,6 @@ class Sm:
         resource, _ = self._needs(part, warp)
         if entry.kind in ASYNCHRONOUS and self._image_row(warp)["operand"] != PLAIN:
             self.units.execute(warp, entry.kind, self._image_row(warp), now)
-        elif entry.kind == Kind.barrier:
-            self._arrive(warp, int(self._image_row(warp)["operand"]), now)
         elif self._image_row(warp)["flags"] & FENCE:
             self._fence(warp, max(now, self.tag_stage.free, self.write_port.free))
         else:
@@ -307,6 +311,10 @@ class Sm:
         if row["active"] and kind == Kind.commit:
             queued.work = "commit"
             warp.commit(int(row["write_barrier"]), now + entry.latency_cycles)
+        elif kind == Kind.barrier:
+            queued.work, operand = "barrier", int(self._image_row(warp)["operand"])
+            warp.at_barrier = warp.at_barrier if operand & ARRIVE_ONLY else operand & 15
+            warp.defers = self.program.statics[row["pc"]].mnemonic == "BAR.SYNC.DEFER_BLOCKING"
         elif row["active"] and kind == Kind.mbarrier:
             if self._image_row(warp)["operand"] != PLAIN:
                 queued.work = "signal"
@@ -341,7 +349,12 @@ class Sm:
         return False
 
     def _can_go(self, part: Part, queued: Queued, now: int) -> bool:
+        if queued.work == "barrier":
+            return now >= queued.time
         if now < queued.time or now < part.operands.free:
+            return False
+        looks_up = queued.work == "global" and not self._writes(queued.row, queued.kind)
+        if (looks_up or queued.work == "commit") and now < self.tag_entries[0]:
             return False
         return now >= self.buffer[queued.registers - 1] and now >= self.addresses.free
 
@@ -351,16 +364,16 @@ class Sm:
         self.buffer.extend([self.front] * registers)
         return self.front
 
-    def _turn(self, start: int, room: int, registers: int) -> tuple[int, int]:
+    def _turn(self, start: int, registers: int) -> tuple[int, int]:
         """A turn at the data stage without data: (when the buffer is left, when it has passed)."""
-        entered = self._pass_buffer(start, max(room, self.lsu_entries[0]), registers)
+        entered = self._pass_buffer(start, self.lsu_entries[0], registers)
         _, passed = self.data_stage.serve(entered, 1)
         self.lsu_entries.append(passed)
         return entered, passed
 
     def _queue_registers(self, warp: WarpModel, kind: Kind) -> int:
         """What an instruction takes of the room in front of the load/store unit."""
-        return max(1, self._registers(warp, warp.row, kind)) if warp.row["active"] and kind != Kind.commit else 1
+        return max(1, self._registers(warp, warp.row, kind)) if warp.row["active"] and kind not in UNADDRESSED else 1
 
     def _registers(self, warp: WarpModel, row: np.void, kind: Kind) -> int:
         """32-bit registers of a lane that go to the load/store unit: the address, and what a store stores."""
@@ -374,10 +387,13 @@ class Sm:
         warp, kind, row = queued.warp, queued.kind, queued.row
         warp.queued -= 1
         if queued.work == "commit":
-            self._pass_buffer(now, warp.tag_end, queued.registers)
+            self._pass_buffer(now, now, queued.registers)
+            self.tag_entries.append(self.tag_stage.free)
         if queued.work == "nothing":
-            self._turn(now, now, queued.registers)
-        if queued.work in ("nothing", "commit"):
+            self._turn(now, queued.registers)
+        if queued.work == "barrier":
+            self._arrive(warp, int(self._image_row(queued)["operand"]), now)
+        if queued.work in ("nothing", "commit", "barrier"):
             return
         per_register, delay = 128 / self.gpu.mio.operand_bytes_per_cycle, self.gpu.mio.read_release_base_cycles
         registers = self._registers(warp, row, kind)
@@ -421,13 +437,11 @@ class Sm:
             return self._store(queued, start, sent)
         lines = warp.of_row(row, "request_count")
         if kind == Kind.async_copy:
-            entered, passed = self._turn(start, self.tag_entries[0], queued.registers)
+            entered, passed = self._turn(start, queued.registers)
         else:
-            entered = passed = self._pass_buffer(start, self.tag_entries[0], queued.registers)
+            entered = passed = self._pass_buffer(start, start, queued.registers)
         leaves, done = self.tag_stage.serve(max(sent, passed), self._tag_cycles(warp, row))
         self.tag_entries.append(done)
-        if kind == Kind.async_copy:
-            warp.tag_end = done
         if lines and self._image_row(queued)["cached"]:
             self._load_cached(queued, leaves, done)
         elif lines:
@@ -615,8 +629,6 @@ class Sm:
     def _arrive(self, warp: WarpModel, operand: int, now: int) -> None:
         """The barrier unit takes warps one by one."""
         _, served = self.barrier_unit.serve(now, self.gpu.barrier.cycles_per_warp)
-        mnemonic = self.program.statics[warp.row["pc"]].mnemonic
-        warp.defers = mnemonic == "BAR.SYNC.DEFER_BLOCKING"
         self.units.barrier(warp, operand, lambda: [peer for part in self.parts for peer in part.warps
                                                    if peer.live and peer.cta == warp.cta],
                            served + self.gpu.barrier.base_cycles)

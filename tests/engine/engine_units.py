@@ -82,7 +82,7 @@ class Queued:
     position: int
     kind: Kind
     work: str
-    """``nothing``, ``commit``, ``shared`` or ``global``."""
+    """``nothing``, ``commit``, ``barrier``, ``signal``, ``shared`` or ``global``."""
     token: int = 0
     registers: int = 1
 

@@ -58,8 +58,6 @@ class WarpModel:
     yielded: bool = False
     free_since: int = 0
     data_free: int = 0
-    tag_end: int = 0
-    """Its last copy has passed the tag stage."""
     queued: int = 0
     """Memory instructions that the LSU has not taken."""
     drain: int = 0

@@ -1,5 +1,5 @@
-"""Models copy_l1.csv and predicated.csv: cp.async through L1, and what is predicated off, alone and beside LDS.
-Leaves out chains of loads under such copies, whose warps stop each other (kind "under" of copy_l1.csv)."""
+"""Models copy_l1.csv, predicated.csv, copy_source.csv: cp.async and what is predicated off, alone and beside loads.
+Leaves out chains of loads under such copies, whose warps stop each other (kind "under" of copy_l1.csv), and DRAM."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ __all__ = ["crossing_probes"]
 REPEATS, COPIES, LANES = 64, 8, 32
 STREAM_SHARED_BYTES, OFF_SHARED_BYTES, PLACE_BYTES, OFF_SOURCE_BYTES = 198656, 221184, 6144, 1 << 24
 REGISTERS = 40
+ITERATIONS, HOT_BYTES, BESIDE_SHARED_BYTES, BESIDE_SOURCE_BYTES = 1024, 2048, 163840, 1 << 28
 CYCLES, SINK = TensorPointer("cyc", "i64", (8,), True), TensorPointer("sink", "u32", (2048,), True)
 
 
@@ -27,6 +28,8 @@ def crossing_probes() -> Iterator[Probe]:
         yield _stream(row)
     for row in pd.read_csv(HARDWARE / "h200/predicated.csv").to_dict("records"):
         yield _off(row)
+    for row in pd.read_csv(HARDWARE / "h200/copy_source.csv").query("source == 'L2' and ctas == 1").to_dict("records"):
+        yield _beside(row)
 
 
 def _probe(mechanism: str, what: str, row: dict[str, Any], kernel: CompiledKernel, launch: SassLaunch) -> Probe:
@@ -60,3 +63,15 @@ def _off(row: dict[str, Any]) -> Probe:
     what = f"{loads} LDS of {row['ways']} ways, {off} {state[row['switched_on']]}, {copies} copies of {width} B " \
            f"{state[row['copies_on']]}, {row['warps']} warps"
     return _probe("predicated off", what, row, kernel, launch)
+
+
+def _beside(row: dict[str, Any]) -> Probe:
+    loads, copies, row_bytes, warps = (int(row[name]) for name in ("loads", "copies", "row_bytes", "warps"))
+    parameters = (TensorPointer("g", "u8", (BESIDE_SOURCE_BYTES,)), TensorPointer("out", "i32", (1 << 14,), True),
+                  Scalar(int(row["ways"])), Scalar(HOT_BYTES), Scalar(int(row["barrier"])))
+    kernel = CompiledKernel("copy_source", f"mixedILi{loads}ELi{copies}ELi{row_bytes}E")
+    launch = SassLaunch((1, 1, 1), (LANES * warps, 1, 1), parameters, BESIDE_SHARED_BYTES, REGISTERS)
+    what = f"{loads} LDSM4 of {row['ways']} ways, {copies} copies of {row_bytes} B rows, {warps} warps"
+    return Probe(f"cp.async and ldmatrix, {'a barrier' if row['barrier'] else 'no barrier'}", what, "throughput",
+                 row["cycles"], partial(replay, kernel=kernel, launch=launch),
+                 partial(cycles_between, pcs=kernel.clock_pcs, per=ITERATIONS))
