@@ -78,10 +78,8 @@ class Issue(Section):
 
 class Mio(Section):
     queue_depth: Count = Field(description="Memory instructions a sub-partition may have waiting for the LSU.")
-    queue_registers: Count = Field(ge=6, description="32-bit registers of a warp that they hold, address and data; "
-                                                     "STG.128 has six.")
-    buffer_registers: Count = Field(
-        ge=6, le=32, description="The same of the instructions that the LSU has taken, in order.")
+    buffer_registers: Count = Field(ge=6, le=32, description="32-bit registers of a warp, address and data, of the "
+                                    "instructions that the LSU has taken, in order; STG.128 has six.")
     lsu_entries: Count = Field(description="Shared-memory accesses of an SM between that buffer and the data stage.")
     operand_bytes_per_cycle: Count = Field(description="Addresses and data one sub-partition sends to the LSU.")
     register_read_cycles: Count = Field(description="Cycles for which the dispatcher waits per register the LSU reads.")

@@ -23,7 +23,6 @@ class Machine(NamedTuple):
     sub_partitions: int
     policy: int
     mio_queue_depth: int
-    mio_queue_registers: int
     lsu_entries: int
     tag_entries: int
     buffer_registers: int
@@ -88,7 +87,6 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         sub_partitions=spec.sm.sub_partitions,
         policy=POLICIES.index(policy or spec.issue.policy),
         mio_queue_depth=spec.mio.queue_depth,
-        mio_queue_registers=spec.mio.queue_registers,
         lsu_entries=spec.mio.lsu_entries,
         tag_entries=spec.l1.tag_entries,
         buffer_registers=spec.mio.buffer_registers,

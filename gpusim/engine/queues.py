@@ -25,7 +25,6 @@ def enqueue(sm, parts, mach, p, warp, w, work, token, registers, time):
     part.queue_time[i], part.queue_op[i], part.queue_slot[i] = time, warp.op, w
     part.queue_work[i], part.queue_token[i] = work, token
     part.queue_last += 1
-    part.queue_registers += registers
     part.queue_size[i] = registers
     warp.queued += 1
     if part.queue_last == part.queue_first + 1:
@@ -78,11 +77,9 @@ def pass_buffer(sm, mach, start, room, registers):
 def take_head(sm, part, p, time):
     """Take the oldest instruction off a queue; what waits for its room can come a cycle later. Returns its place."""
     i = part.queue_first % QUEUE_ENTRIES
-    registers = part.queue_size[i]
     part.queue_first += 1
-    part.queue_registers -= registers
     again = part.queue_open == time + 1
-    part.queue_left, part.queue_freed = 1 + part.queue_left * again, registers + part.queue_freed * again
+    part.queue_left = 1 + part.queue_left * again
     part.queue_open = time + 1
     sm.last_part = p
     return i

@@ -31,11 +31,10 @@ ALU, FMA = int(Pipe.alu), int(Pipe.fma)
 def free_time(part, mach, row):
     """First cycle in which the pipe or the queue that ``row`` needs has room; NEVER while the queue is full."""
     if row.queue >= 0:
-        entries, registers = part.queue_last - part.queue_first, part.queue_registers + row.registers
-        if entries >= mach.mio_queue_depth or registers > mach.mio_queue_registers:
+        entries = part.queue_last - part.queue_first
+        if entries >= mach.mio_queue_depth:
             return NEVER
-        was_full = (entries + part.queue_left >= mach.mio_queue_depth
-                    or registers + part.queue_freed > mach.mio_queue_registers)
+        was_full = entries + part.queue_left >= mach.mio_queue_depth
         return part.queue_open if was_full else 0
     if row.flags & ACTIVE and row.pipe != NO_PIPE and row.pipe != LSU:
         return part.pipe_free[row.pipe]

@@ -90,8 +90,8 @@ SUB_PARTITION = np.dtype([
     ("tensor_start", "<i8"), ("tensor_interval", "<i8"),  # of the last tensor instruction
     ("fetched", "<i8"),  # cycles that its A operand took to read
     ("triple_start", "<i8"), ("vector_start", "<i8"),  # of the last instruction that reads three registers, or fewer
-    ("queue_first", "<i8"), ("queue_last", "<i8"), ("queue_registers", "<i8"),  # a ring, and registers of what is in it
-    ("queue_open", "<i8"), ("queue_left", "<i8"), ("queue_freed", "<i8"),  # since when entries and registers are free
+    ("queue_first", "<i8"), ("queue_last", "<i8"),  # a ring
+    ("queue_open", "<i8"), ("queue_left", "<i8"),  # since when entries are free, and how many came free then
     ("queue_time", "<i8", (QUEUE_ENTRIES,)), ("queue_op", "<i8", (QUEUE_ENTRIES,)),
     ("queue_size", "<i8", (QUEUE_ENTRIES,)), ("queue_slot", "<i8", (QUEUE_ENTRIES,)),
     ("queue_work", "<i8", (QUEUE_ENTRIES,)), ("queue_token", "<i8", (QUEUE_ENTRIES,)),

@@ -156,7 +156,7 @@ class Sm:
         if now < part.dispatch_free:
             return "dispatch_stall"
         if self._is_queued(warp):
-            full = not part.has_room(self._queue_registers(warp, entry.kind), now)
+            full = not part.has_room(now)
             return ("lg_throttle" if entry.kind in OTHER_GLOBAL else "mio_throttle") if full else None
         resource, state = self._needs(part, warp)
         if resource is part.pipes[Pipe.tensor] and now < part.tensor_free:
@@ -307,7 +307,7 @@ class Sm:
         """A memory instruction goes into its sub-partition's queue; its barriers wait for it."""
         part, row, kind = self.parts[warp.slot % PARTS], warp.row, entry.kind
         queued = Queued(now, warp, row, warp.position, kind, "nothing")
-        queued.registers = self._queue_registers(warp, kind)
+        queued.registers = self._buffer_registers(warp, kind)
         if row["active"] and kind == Kind.commit:
             queued.work = "commit"
             warp.commit(int(row["write_barrier"]), now + entry.latency_cycles)
@@ -371,8 +371,8 @@ class Sm:
         self.lsu_entries.append(passed)
         return entered, passed
 
-    def _queue_registers(self, warp: WarpModel, kind: Kind) -> int:
-        """What an instruction takes of the room in front of the load/store unit."""
+    def _buffer_registers(self, warp: WarpModel, kind: Kind) -> int:
+        """What an instruction takes of the load/store unit's buffer."""
         return max(1, self._registers(warp, warp.row, kind)) if warp.row["active"] and kind not in UNADDRESSED else 1
 
     def _registers(self, warp: WarpModel, row: np.void, kind: Kind) -> int:

@@ -94,8 +94,8 @@ class Part:
         self.warps: list[WarpModel] = []
         self.pipes = {pipe: simpy.Resource(env) for pipe in Pipe}
         self.queue: deque[Queued] = deque()
-        self.mio, self.left_at, self.left = gpu.mio, -1, (0, 0)
-        """Entries and registers that left the queue in the last cycle in which some did."""
+        self.mio, self.left_at, self.left = gpu.mio, -1, 0
+        """Entries that left the queue in the last cycle in which some did."""
         self.operands = Server()
         self.reads: list[tuple[int, int]] = []
         """[start, end) in which the load/store unit reads registers, and the dispatcher cannot."""
@@ -105,17 +105,14 @@ class Part:
         self.last: WarpModel | None = None
         self.last_tensor = -1  # slot
 
-    def has_room(self, registers: int, now: int) -> bool:
+    def has_room(self, now: int) -> bool:
         """What the load/store unit takes makes room in the next cycle."""
-        entries, held = self.left if self.left_at == now else (0, 0)
-        held += sum(queued.registers for queued in self.queue)
-        return len(self.queue) + entries < self.mio.queue_depth and held + registers <= self.mio.queue_registers
+        return len(self.queue) + (self.left if self.left_at == now else 0) < self.mio.queue_depth
 
     def take(self, now: int) -> Queued:
-        queued = self.queue.popleft()
-        entries, registers = self.left if self.left_at == now else (0, 0)
-        self.left_at, self.left = now, (entries + 1, registers + queued.registers)
-        return queued
+        self.left = 1 + (self.left if self.left_at == now else 0)
+        self.left_at = now
+        return self.queue.popleft()
 
     def uses_tensor(self, now: int) -> bool:
         return now < self.tensor_start + self.tensor_interval

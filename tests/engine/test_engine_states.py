@@ -77,7 +77,7 @@ def test_mio_throttle_and_lg_throttle(state: str, mnemonic: str, memory: Memory)
     """
     beyond = GPU.mio.lsu_entries if mnemonic == "LDSM" else GPU.l1.tag_entries
     registers = {"LDSM": 1, "LDG": 2, "LDGSTS": 3}[mnemonic]
-    taken, waiting = beyond + GPU.mio.buffer_registers // registers, GPU.mio.queue_registers // registers
+    taken, waiting = beyond + GPU.mio.buffer_registers // registers, GPU.mio.queue_depth
     count = 100
     seen = stalls(program([Row(mnemonic, access="a", write=0)] * count, {"a": memory}))
     assert seen.keys() <= {state, "wait", "drain"}

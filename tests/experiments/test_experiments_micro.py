@@ -51,6 +51,7 @@ def test_no_row_of_a_table_is_dropped_silently() -> None:
     measured = sum(map(rows_in, tables)) + rows_in("h200/pipes.csv") - emulated
     measured += rows_in("h200/memory.csv", comment="#")
     measured += len(pd.read_csv(HARDWARE / "h200/copy_l1.csv").query("kind == 'stream'"))
+    measured += len(pd.read_csv(HARDWARE / "h200/copy_source.csv").query("source == 'L2' and ctas == 1"))
     assert len(all_probes()) == measured + len(list(recorded_probes()))
 
 
@@ -210,6 +211,18 @@ def test_what_is_predicated_off_takes_a_turn(what: str) -> None:
     """Three @!PT LDS in front of each copy, the loads, and the copy: as many cycles as wavefronts."""
     row = run_probe(next(p for p in crossing_probes() if p.what == what), load_gpu("h200"))
     assert row["error_pct"] == pytest.approx(0, abs=5), row
+
+
+@pytest.mark.parametrize("barrier", ["a barrier", "no barrier"])
+@pytest.mark.parametrize("what", [
+    "8 LDSM4 of 1 ways, 4 copies of 64 B rows, 4 warps", "8 LDSM4 of 4 ways, 4 copies of 64 B rows, 4 warps",
+    "8 LDSM4 of 1 ways, 4 copies of 64 B rows, 8 warps",
+])
+def test_copies_and_loads_of_warps_that_go_together_and_of_warps_that_do_not(what: str, barrier: str) -> None:
+    """Behind a barrier all copy, then all load; without one some warps load while others copy."""
+    probes = (p for p in crossing_probes() if p.what == what and p.mechanism.endswith(f", {barrier}"))
+    row = run_probe(next(probes), load_gpu("h200"))
+    assert row["error_pct"] == pytest.approx(0, abs=6), row
 
 
 def test_copies_that_overwrite_others_under_way_are_no_measure_of_bandwidth() -> None:
