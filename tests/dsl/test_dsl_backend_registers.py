@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 
 from gpusim.dsl.backend import Block, finish
 from gpusim.dsl.backend.instruction import decode
+from gpusim.dsl.backend.registers import LOST_REGISTERS, MAX_REGISTERS, MOST_LOST_REGISTERS, missing_registers
 from gpusim.program import PREDICATE_BASE
 
 FEW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -61,3 +62,28 @@ def test_more_than_the_encoding_holds_is_said(values: int, spilled: int) -> None
     estimate = finish([block(*writes, *reads)], MNEMONICS, TABLE, schedule="source").register_estimate
     assert (estimate.registers, estimate.spilled) == (255, spilled)
     assert (f"{spilled} more than a thread can have" in estimate.note) is (spilled > 0)
+
+
+def step(late_values: int) -> Block:
+    """One k step: 64 registers of sums, 12 of fragments, loaded by addresses; behind it, values live side by side."""
+    loads = [row for n in range(3) for row in (op("LEA", (300 + n, 1), (310, 1)),
+                                               op("LDSM.16.M88.4", (200 + 4 * n, 4), (300 + n, 1)))]
+    tensor = [op("HMMA.16816.F32", (4 * i, 4), (200, 4), (204, 2), (4 * i, 4)) for i in range(16)]
+    tensor[-1] = op("HMMA.16816.F32", (60, 4), (204, 4), (208, 2), (60, 4))
+    values = [op("IMAD", (400 + i, 1)) for i in range(late_values)]
+    reads = [op("STS", (0, 0), (400 + i, 1), (310, 1)) for i in range(late_values)]
+    return block(*loads, *tensor, *values, *reads)
+
+
+def test_sums_and_fragments_keep_their_registers_all_the_way() -> None:
+    """74 of them although none is live behind the step, 30 values and an address; and what assignment loses."""
+    estimate = finish([step(30)], MNEMONICS, TABLE, schedule="source").register_estimate
+    assert estimate.registers == 64 + 10 + 30 + 1 + LOST_REGISTERS
+    assert estimate.live_peak == 64 + 12 + 1
+
+
+@pytest.mark.parametrize(("values", "missing"), [(152, 0), (153, 1), (180, 28)])
+def test_registers_lack_beyond_those_of_the_encoding_less_what_assignment_may_lose(values: int, missing: int) -> None:
+    code = decode(step(values).ops, MNEMONICS, TABLE)
+    assert 64 + 10 + 1 + 152 + MOST_LOST_REGISTERS == MAX_REGISTERS
+    assert missing_registers([code, code[6:7]], frozenset()) == [missing, 0]

@@ -18,9 +18,9 @@ from gpusim.dsl.backend.schedule import list_schedule
 MANY = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
-def schedule(given_block: Block) -> tuple[list[Instruction], list[int]]:
+def schedule(given_block: Block, missing_registers: int = 0) -> tuple[list[Instruction], list[int]]:
     code = decode(given_block.ops[: given_block.rows], MNEMONICS, TABLE)
-    return code, list_schedule(code, dependence_graph(code, given_block.keys))
+    return code, list_schedule(code, dependence_graph(code, given_block.keys), missing_registers)
 
 
 def meaning(code: list[Instruction], order: list[int]) -> tuple[dict[int, object], dict[int, object]]:
@@ -54,8 +54,9 @@ def test_memory_stays_between_its_synchronisations(given_block: Block) -> None:
         both_sync = pair <= ASYNC_ORDER
         fenced = pair & MEMORY and pair & (ASYNC_ORDER - {Kind.commit})
         group = pair == {Kind.commit, Kind.async_copy}
+        copies = pair == {Kind.async_copy}
         conflict = keys[first] >= 0 and keys[first] == keys[second] and pair & writers
-        if both_sync or fenced or group or conflict or kinds[second] == Kind.branch:
+        if both_sync or fenced or group or copies or conflict or kinds[second] == Kind.branch:
             assert place[first] < place[second], (first, second)
 
 
@@ -77,8 +78,8 @@ def tensor_block(num_tensor: int, num_filler: int, loads: int = 0) -> Block:
     return block(*fragments, *fillers, *tensor)
 
 
-def word(given_block: Block) -> str:
-    code, order = schedule(given_block)
+def word(given_block: Block, missing_registers: int = 0) -> str:
+    code, order = schedule(given_block, missing_registers)
     letters = {Kind.mma: "H", Kind.ldmatrix: "L", Kind.async_copy: "G", Kind.commit: "C", Kind.barrier: "B"}
     return "".join(letters.get(code[row].kind, ".") for row in order)
 
@@ -152,28 +153,51 @@ def multistage_block(warp_tile: int, arithmetic: int) -> Block:
                  *tensor(1))
 
 
-@pytest.mark.parametrize(("warp_tile", "arithmetic"), [(32, 4), (32, 90), (64, 90)])
-def test_arithmetic_for_loads_behind_a_barrier_stays_behind_it(warp_tile: int, arithmetic: int) -> None:
-    """Rules 6 and 7."""
-    code, order = schedule(multistage_block(warp_tile, arithmetic))
+@pytest.mark.parametrize("warp_tile", [32, 64])
+@pytest.mark.parametrize("missing_registers", [0, 20])
+def test_arithmetic_for_loads_behind_a_barrier_stays_behind_it(warp_tile: int, missing_registers: int) -> None:
+    """Rule 6."""
+    code, order = schedule(multistage_block(warp_tile, 90), missing_registers)
     barrier = order.index(next(row for row, one in enumerate(code) if one.kind == Kind.barrier))
     assert not [row for row in order[:barrier] if 790 in code[row].reads]
 
 
-def test_where_registers_are_left_the_next_step_finds_its_fragments() -> None:
+def test_the_next_step_finds_its_fragments() -> None:
     """Rule 6: arithmetic that its loads need goes before tensor instructions, which must not wait for it later."""
     letters = word(multistage_block(32, 90)).split("B")[0]
     first_step = [i for i, letter in enumerate(letters) if letter == "H"][7]
     assert letters[:first_step].count("L") == 4
 
 
-@pytest.mark.parametrize(("arithmetic", "early"), [(90, 0), (20, 8)])
-def test_where_registers_are_scarce_loads_wait_for_the_addresses_of_copies(arithmetic: int, early: int) -> None:
-    """Rule 7, with 192 registers of sums and fragments: of eight loads none goes before the end of the first step,
-    in compiled code two; with little arithmetic (rule 3) all of them."""
-    letters = word(multistage_block(64, arithmetic)).split("B")[0]
+@pytest.mark.parametrize(("missing_registers", "early"), [(0, 8), (1, 7), (3, 7), (4, 6), (18, 2), (19, 1), (90, 0)])
+def test_where_registers_lack_loads_wait_for_the_addresses_of_copies(missing_registers: int, early: int) -> None:
+    """Rule 7: each of the eight loads that waits for the end of the first step makes up for three registers."""
+    letters = word(multistage_block(64, 20), missing_registers).split("B")[0]
     first_step = [i for i, letter in enumerate(letters) if letter == "H"][31]
     assert letters[:first_step].count("L") == early
+    assert letters[:first_step].count("G") == 0
+
+
+def test_the_loads_needed_last_wait() -> None:
+    code, order = schedule(multistage_block(64, 20), 18)
+    place = {row: position for position, row in enumerate(order)}
+    loads = [row for row, one in enumerate(code[:code.index(next(one for one in code if one.kind == Kind.async_copy))])
+             if one.kind == Kind.ldmatrix]
+    users = {row: next(user for user, one in enumerate(code) if one.kind == Kind.mma and set(one.reads)
+                       & set(code[row].writes)) for row in loads}
+    early = sorted(loads, key=lambda row: (users[row], row))[:2]
+    assert max(place[row] for row in early) < min(place[row] for row in loads if row not in early)
+
+
+def test_copies_have_their_addresses_one_after_the_other() -> None:
+    """They stay in source order, so the first has the longest path; other arithmetic of the same length waits."""
+    rows = [op("LEA", (600 + 2 * copy, 1), (780, 1)) for copy in range(3)]
+    rows += [op("IMAD", (601 + 2 * copy, 1), (600 + 2 * copy, 1)) for copy in range(3)]
+    rows += [op("LDGSTS.E.BYPASS.LTC128B.128", (0, 0), (601 + 2 * copy, 1), (780, 2)) for copy in range(3)]
+    _, order = schedule(block(*rows))
+    place = {row: position for position, row in enumerate(order)}
+    assert [row for row in order if row >= 6] == [6, 7, 8]
+    assert place[3] < place[5] and place[0] < place[1] < place[2]
 
 
 def test_dead_loads_stay_in_front_of_the_first_copy() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from gpusim.arch import Kind
 from gpusim.dsl.backend.instruction import IN_ORDER, Instruction, late_reads
@@ -17,9 +18,10 @@ NUM_BARRIERS = 6
 COMMIT_BARRIER = 0
 """LDGDEPBAR counts cp.async groups on SB0, where DEPBAR.LE looks; nobody else uses it in a kernel that has groups."""
 
-BATCH_ROWS = 8
-"""Fragment loads whose first uses stand so close together take one barrier: in CUTLASS's main loops the loads of a
-k step take two, one for those that its first tensor instructions read."""
+BATCH = 8
+"""Fragment loads whose first uses stand so many tensor instructions apart (without any, instructions) take one barrier:
+with warps of 64x64 the loads of a k step take two, one for those that its first nine tensor instructions read, in the
+loops of h200/sass where registers suffice and in CUTLASS's."""
 
 LEFT_TO_OTHERS = 2
 """A barrier that a fragment load has to share with a load from global memory makes the multiplication wait for the
@@ -60,17 +62,24 @@ def assign_barriers(codes: Sequence[Sequence[Instruction]], dues: Sequence[Dues]
 def _assign(code: Sequence[Instruction], dues: Dues, pool: tuple[int, ...],
             claims: list[_Claim]) -> tuple[BarrierFields, list[_Claim]]:
     write_due, read_due = _needs(code, dues)
+    ticks = _ticks(code)
     fields = BarrierFields([NO_BARRIER] * len(code), [NO_BARRIER] * len(code))
     for row, instruction in enumerate(code):
         claims = [claim for claim in claims if claim.due > row]
         for due, target in ((write_due[row], fields.write), (read_due[row], fields.read)):
             if due is not None:
                 wanted = _Claim(NO_BARRIER, due, instruction.kind, target is fields.write)
-                target[row] = _choose(pool, claims, wanted, len(code))
+                target[row] = _choose(pool, claims, wanted, ticks)
                 claims.append(replace(wanted, barrier=target[row]))
         if instruction.kind == Kind.commit:
             fields.write[row] = COMMIT_BARRIER
     return fields, [replace(claim, due=claim.due - len(code)) for claim in claims if claim.due >= len(code)]
+
+
+def _ticks(code: Sequence[Instruction]) -> list[int]:
+    """(rows + 1,) tensor instructions before each row; rows, where there are none."""
+    counts = list(accumulate((instruction.kind == Kind.mma for instruction in code), initial=0))
+    return counts if counts[-1] else list(range(len(code) + 1))
 
 
 def _needs(code: Sequence[Instruction], dues: Dues) -> tuple[list[int | None], list[int | None]]:
@@ -90,7 +99,7 @@ def _needs(code: Sequence[Instruction], dues: Dues) -> tuple[list[int | None], l
     return write_due, read_due
 
 
-def _choose(pool: Sequence[int], claims: Sequence[_Claim], wanted: _Claim, rows: int) -> int:
+def _choose(pool: Sequence[int], claims: Sequence[_Claim], wanted: _Claim, ticks: Sequence[int]) -> int:
     """The barrier that delays nobody: one that the same kind uses until then, or, where results return in order, until
     shortly before; else a free one (but loads from global memory leave some to those that wait less long); else one of
     the same kind; else the one whose present users are awaited soonest after this one (they are older, so done), else
@@ -99,11 +108,13 @@ def _choose(pool: Sequence[int], claims: Sequence[_Claim], wanted: _Claim, rows:
     Whatever is awaited beyond the block shares one barrier, so its first user waits for all: ptxas does so in the 60
     loops of h200/src/gemm.cu for the fragments that the next iteration starts with.
     """
+    rows = len(ticks) - 1
     alike = {claim.barrier: min(_first_due(claims, claim.barrier), rows) for claim in claims
              if (claim.kind, claim.is_result) == (wanted.kind, wanted.is_result)}
     due = min(wanted.due, rows)
-    batch = BATCH_ROWS if wanted.kind in IN_ORDER and wanted.is_result else 0
-    near = [barrier for barrier, first_due in alike.items() if due == first_due or 0 < due - first_due <= batch]
+    batch = BATCH if wanted.kind in IN_ORDER and wanted.is_result else -1
+    near = [barrier for barrier, first_due in alike.items()
+            if due == first_due or (due > first_due and ticks[due] - ticks[first_due] <= batch)]
     taken = {claim.barrier for claim in claims}
     free = [barrier for barrier in pool if barrier not in taken]
     kindred = sorted(alike, key=lambda barrier: abs(alike[barrier] - due))

@@ -13,8 +13,8 @@ from gpusim.arch import InstructionTable
 from gpusim.dsl.backend.block import Block, FinishedOps, block_signature
 from gpusim.dsl.backend.control import MAX_STALL_CYCLES, ControlFields, control_fields
 from gpusim.dsl.backend.graph import dependence_graph
-from gpusim.dsl.backend.instruction import decode
-from gpusim.dsl.backend.registers import RegisterEstimate, estimate_registers
+from gpusim.dsl.backend.instruction import Instruction, decode
+from gpusim.dsl.backend.registers import RegisterEstimate, estimate_registers, missing_registers
 from gpusim.dsl.backend.reuse import with_reused_registers
 from gpusim.dsl.backend.schedule import list_schedule
 from gpusim.dsl.backend.uses import Edges
@@ -55,11 +55,35 @@ def _compile(distinct: Sequence[Block], edges: Edges, mnemonics: Sequence[str], 
              schedule: Schedule) -> tuple[list[_Layout], RegisterEstimate]:
     """Order and control fields of every distinct block; registers that are alive at once."""
     codes = [decode(block.ops[: block.rows], mnemonics, table) for block in distinct]
-    orders = [_order(code, block, schedule) for code, block in zip(codes, distinct, strict=True)]
-    scheduled = [[code[row] for row in order] for code, order in zip(codes, orders, strict=True)]
+    if schedule == "source":
+        orders, named = [list(range(len(code))) for code in codes], with_reused_registers(codes, edges)
+    else:
+        orders, named = _scheduled(codes, [block.keys for block in distinct], edges)
     layouts = [_Layout(order, fields, mnemonics) for order, fields in
-               zip(orders, control_fields(with_reused_registers(scheduled, edges), edges), strict=True)]
-    return layouts, estimate_registers(scheduled, edges)
+               zip(orders, control_fields(named, edges), strict=True)]
+    return layouts, estimate_registers(_in_order(codes, orders), edges)
+
+
+def _scheduled(codes: Sequence[Sequence[Instruction]], keys: Sequence[np.ndarray],
+               edges: Edges) -> tuple[list[list[int]], list[list[Instruction]]]:
+    """Issue order of every block, and its instructions in that order with the registers that they share.
+
+    Blocks are ordered as if there were registers without end; those that lack some, once more; then registers are
+    assigned, and what overwrites the address of an access moves away from it, in a last round over all blocks.
+    """
+    graphs = [dependence_graph(code, key) for code, key in zip(codes, keys, strict=True)]
+    orders = [list_schedule(code, graph) for code, graph in zip(codes, graphs, strict=True)]
+    missing = missing_registers(_in_order(codes, orders), edges)
+    orders = [list_schedule(code, graph, lacks) if lacks else order
+              for code, graph, order, lacks in zip(codes, graphs, orders, missing, strict=True)]
+    named = with_reused_registers(_in_order(codes, orders), edges)
+    last = [list_schedule(code, dependence_graph(code, key[order]), lacks)
+            for code, key, order, lacks in zip(named, keys, orders, missing, strict=True)]
+    return [[order[row] for row in rows] for order, rows in zip(orders, last, strict=True)], _in_order(named, last)
+
+
+def _in_order(codes: Sequence[Sequence[Instruction]], orders: Sequence[Sequence[int]]) -> list[list[Instruction]]:
+    return [[code[row] for row in order] for code, order in zip(codes, orders, strict=True)]
 
 
 def _distinct(blocks: Sequence[Block]) -> tuple[list[Block], list[int]]:
@@ -78,12 +102,6 @@ def _distinct(blocks: Sequence[Block]) -> tuple[list[Block], list[int]]:
 def _edges(blocks: Sequence[Block], which: Sequence[int]) -> Edges:
     repeated = {(number, number) for number, block in zip(which, blocks, strict=True) if block.repeats > 1}
     return frozenset(pairwise(which)) | repeated
-
-
-def _order(code: Sequence, block: Block, schedule: Schedule) -> list[int]:
-    if schedule == "source":
-        return list(range(len(code)))
-    return list_schedule(code, dependence_graph(code, block.keys))
 
 
 class _Layout:

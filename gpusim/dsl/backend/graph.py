@@ -23,6 +23,10 @@ _SYNC_TO_USE_CYCLES = {Kind.commit: 20, Kind.depbar: 4, Kind.barrier: 20}
 """What ptxas leaves at least, in stall counts, between LDGDEPBAR and DEPBAR, DEPBAR and BAR.SYNC, BAR.SYNC and the next
 access of memory: the least of the 20 loops of h200/sass, where twelve to eighteen stand no more than 9 above."""
 
+_READ_CYCLES, _OTHER_READ_CYCLES = {Kind.async_copy: 28}, 24
+"""What ptxas leaves, in stall counts, between an access of memory and what overwrites its address: 23 to 32 behind two
+thirds of the LDGSTS in the loops of h200/sass whose addresses are overwritten, 20 to 25 behind LDSM."""
+
 
 @dataclass
 class Graph:
@@ -72,7 +76,8 @@ def _overwrite(graph: Graph, code: Sequence[Instruction], row: int, writer: int 
     if writer is not None:
         graph.add(writer, row, max(1, code[writer].latency_cycles - code[row].latency_cycles + 1))
     for reader in readers:
-        graph.add(reader, row, code[reader].latency_cycles if code[reader].kind in MEMORY else 1)
+        graph.add(reader, row, _READ_CYCLES.get(code[reader].kind, _OTHER_READ_CYCLES) if code[reader].kind in MEMORY
+                  else 1)
 
 
 def _memory_keys(graph: Graph, code: Sequence[Instruction], keys: Sequence[int]) -> None:
@@ -91,13 +96,16 @@ def _memory_keys(graph: Graph, code: Sequence[Instruction], keys: Sequence[int])
 
 
 def _volatile_order(graph: Graph, code: Sequence[Instruction]) -> None:
-    """Fragment loads and asynchronous copies are volatile in CUDA C++: neither passes the other, each may regroup."""
+    """Fragment loads and asynchronous copies are volatile in CUDA C++: neither passes the other. Copies keep their
+    mutual order, too (in all 20 loops of h200/sass); fragment loads may regroup."""
     earlier: dict[Kind, list[int]] = {Kind.ldmatrix: [], Kind.async_copy: []}
     for row, instruction in enumerate(code):
         if instruction.kind in earlier:
             others = Kind.async_copy if instruction.kind == Kind.ldmatrix else Kind.ldmatrix
             for other in earlier[others]:
                 graph.add(other, row, 1)
+            if instruction.kind == Kind.async_copy and earlier[Kind.async_copy]:
+                graph.add(earlier[Kind.async_copy][-1], row, instruction.interval_cycles)
             earlier[instruction.kind].append(row)
 
 

@@ -6,15 +6,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from gpusim.arch import Kind
 from gpusim.dsl.backend.instruction import Instruction
 from gpusim.dsl.backend.uses import Edges
 from gpusim.program import PREDICATE_BASE
 
-__all__ = ["RegisterEstimate", "estimate_registers", "live_behind"]
+__all__ = ["RegisterEstimate", "estimate_registers", "live_behind", "missing_registers", "spare_registers"]
 
-LOST_REGISTERS, LOST_SHARE = 12, 0.087
-"""What assignment loses to alignment, banks and long-lived temporaries: registers that ptxas reports minus registers
-live at once is 19 at 77 live and 22 to 41 at 207 to 232 live, over the 20 kernels of h200/sass; a straight line."""
+LOST_REGISTERS, MOST_LOST_REGISTERS = 15, 28
+"""What assignment loses to alignment, banks and long-lived temporaries, and RESERVED_REGISTERS: registers that ptxas
+reports minus those occupied, the mean over 76 kernels of h200/kernels.csv and kernels_more.csv with tensor instructions
+(3 to 43; they need 37 to 240, and the loss does not grow with it), and the most in the 20 of h200/sass."""
 
 RESERVED_REGISTERS = 3
 """The stack pointer R1 and the two beyond the highest used one that ptxas reports for sm_90."""
@@ -44,7 +46,7 @@ class RegisterEstimate:
 def estimate_registers(codes: Sequence[Sequence[Instruction]], edges: Edges) -> RegisterEstimate:
     """Estimate for blocks in scheduled order."""
     _, peak = _live_ranges([[_vectors_of(instruction) for instruction in code] for code in codes], edges)
-    needed = peak + LOST_REGISTERS + round(LOST_SHARE * peak)
+    needed = max(_occupied_registers(codes, edges), default=0) + LOST_REGISTERS
     return RegisterEstimate(min(needed, MAX_REGISTERS), peak, max(0, peak + RESERVED_REGISTERS - MAX_REGISTERS))
 
 
@@ -52,6 +54,33 @@ def live_behind(codes: Sequence[Sequence[Instruction]], edges: Edges) -> list[se
     """Vector registers that are read after each block before anything writes them."""
     exits, _ = _live_ranges([[_vectors_of(instruction) for instruction in code] for code in codes], edges)
     return exits
+
+
+def missing_registers(codes: Sequence[Sequence[Instruction]], edges: Edges) -> list[int]:
+    """Per block in scheduled order, registers beyond those that a thread can have, lest assignment lose the most."""
+    return [max(0, occupied + MOST_LOST_REGISTERS - MAX_REGISTERS) for occupied in _occupied_registers(codes, edges)]
+
+
+def spare_registers(codes: Sequence[Sequence[Instruction]], edges: Edges) -> list[int]:
+    """Per block in scheduled order, registers that assignment takes beyond those occupied: what it loses on average, as
+    far as there are so many."""
+    most = MAX_REGISTERS - RESERVED_REGISTERS
+    return [max(0, min(LOST_REGISTERS - RESERVED_REGISTERS, most - occupied))
+            for occupied in _occupied_registers(codes, edges)]
+
+
+def _occupied_registers(codes: Sequence[Sequence[Instruction]], edges: Edges) -> list[int]:
+    """Per block in scheduled order, its sums and fragments, which keep their registers from end to end, and as many
+    others as are live at once."""
+    exits = live_behind(codes, edges)
+    return [_occupied(code, set(behind)) for code, behind in zip(codes, exits, strict=True)]
+
+
+def _occupied(code: Sequence[Instruction], behind: set[int]) -> int:
+    tensor = frozenset(unit for one in code if one.kind == Kind.mma for unit in (*one.reads, *one.writes))
+    others = [(reads - tensor, writes - tensor) for reads, writes in map(_vectors_of, code)]
+    _, peak = _walk_back(others, behind - tensor)
+    return len(_only_vectors(tensor)) + peak
 
 
 _Vectors = tuple[frozenset[int], frozenset[int]]

@@ -1,16 +1,15 @@
-"""Models which registers are used again: a result that its block needs for a while takes the lowest one that is free.
+"""Models which registers are used again: a result that its block needs for a while takes one that is free.
 Leaves out fragments, accumulators and what lives on behind the block; those keep registers of their own."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
-from heapq import heappop, heappush
 
 from gpusim.arch import Kind
-from gpusim.dsl.backend.instruction import Instruction
-from gpusim.dsl.backend.registers import live_behind
-from gpusim.dsl.backend.schedule import room_for_registers
+from gpusim.dsl.backend.instruction import Instruction, late_reads
+from gpusim.dsl.backend.registers import live_behind, spare_registers
 from gpusim.dsl.backend.uses import Edges
 from gpusim.program import PREDICATE_BASE
 
@@ -23,42 +22,52 @@ FIRST_SHARED = -(1 << 20)
 def with_reused_registers(codes: Sequence[Sequence[Instruction]], edges: Edges) -> list[list[Instruction]]:
     """The blocks in scheduled order; temporaries read and write the register they share, besides their own.
 
-    So what overwrites the address of a copy waits until the load/store unit has read it, as in compiled code. Only
-    where registers are overdrawn (rule 7 of the schedule): in those loops of h200/sass the first arithmetic behind
-    copies writes one of their address registers, and waits 30 to 60 cycles for it; in the others few do.
+    A block has as many as it needs at once, and those to spare. A register that an access of memory has yet to read is
+    taken last, the latest one first, and what overwrites it waits: for the address of a copy, often the last one, so
+    one to ten times in each of the 20 loops of h200/sass. The address of a fragment load is not shared: there the first
+    register of the fragment holds it (``LDSM R164, [R164]``).
     """
-    behind = live_behind(codes, edges)
-    return [_share(code, lives_on) if room_for_registers(code) == "overdrawn" else list(code)
-            for code, lives_on in zip(codes, behind, strict=True)]
+    ways = zip(codes, live_behind(codes, edges), spare_registers(codes, edges), strict=True)
+    return [_share(code, lives_on, spare) for code, lives_on, spare in ways]
 
 
-def _share(code: Sequence[Instruction], lives_on: set[int]) -> list[Instruction]:
+def _share(code: Sequence[Instruction], lives_on: set[int], spare: int) -> list[Instruction]:
     last_reads, short = _lifetimes(code, lives_on)
-    free: list[int] = []
+    unused = deque(range(FIRST_SHARED, FIRST_SHARED + _most_at_once(code, last_reads, short) + spare))
+    free: deque[int] = deque()
+    late: list[int] = []
     holds: dict[int, int] = {}
-    named, shared = 0, []
+    shared = []
     for row, instruction in enumerate(code):
         reads = [holds[unit] for unit in instruction.reads if unit in holds]
-        for unit in last_reads[row]:
-            if unit in holds:
-                heappush(free, holds.pop(unit))
+        released = late if late_reads(instruction) else free
+        released.extend(holds.pop(unit) for unit in last_reads[row] if unit in holds)
         writes = []
         for unit in instruction.writes:
             holds.pop(unit, None)
             if (row, unit) in short:
-                named += not free
-                holds[unit] = heappop(free) if free else FIRST_SHARED + named
+                holds[unit] = (free or unused).popleft() if free or unused else late.pop()
                 writes.append(holds[unit])
         shared.append(replace(instruction, reads=(*instruction.reads, *reads), writes=(*instruction.writes, *writes)))
     return shared
 
 
+def _most_at_once(code: Sequence[Instruction], last_reads: Sequence[Sequence[int]], short: set[tuple[int, int]]) -> int:
+    live: set[int] = set()
+    most = 0
+    for row, instruction in enumerate(code):
+        live.difference_update(last_reads[row], instruction.writes)
+        live.update(unit for unit in instruction.writes if (row, unit) in short)
+        most = max(most, len(live))
+    return most
+
+
 def _lifetimes(code: Sequence[Instruction], lives_on: set[int]) -> tuple[list[list[int]], set[tuple[int, int]]]:
     """Per row, the vector registers read there for the last time; and (row, register) of arithmetic whose results are
-    read in the block and not behind it."""
+    read in the block and not behind it, and last by anything but a fragment load."""
     read_last: list[list[int]] = [[] for _ in code]
     short: set[tuple[int, int]] = set()
-    needed: dict[int, bool] = dict.fromkeys(lives_on, False)  # registers read later: whether in the block only
+    needed: dict[int, bool] = dict.fromkeys(lives_on, False)  # registers read later: whether they are shared
     for row in reversed(range(len(code))):
         instruction = code[row]
         for unit in instruction.writes:
@@ -66,6 +75,6 @@ def _lifetimes(code: Sequence[Instruction], lives_on: set[int]) -> tuple[list[li
                 short.add((row, unit))
         for unit in instruction.reads:
             if unit not in needed:
-                needed[unit] = True
+                needed[unit] = instruction.kind != Kind.ldmatrix
                 read_last[row].append(unit)
     return read_last, short

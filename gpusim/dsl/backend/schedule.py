@@ -1,25 +1,21 @@
 """Models the order ptxas chooses inside a basic block: a top-down list scheduler over issue cycles and pipes.
-Leaves out the registers themselves: what ptxas does when they run out is a rule for crowded blocks."""
+Leaves out the registers themselves; how many a block lacks comes from outside (gpusim.dsl.backend.registers)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Literal
+from collections.abc import Iterator, Mapping, Sequence
 
 from gpusim.arch import Kind, Pipe
 from gpusim.dsl.backend.graph import Graph
 from gpusim.dsl.backend.instruction import (
     ASYNC_ORDER,
     FENCES,
-    LOAD_TO_USE_CYCLES,
     MEMORY,
     Instruction,
     waits_for_tensor_reads,
 )
 
-__all__ = ["list_schedule", "room_for_registers"]
-
-Room = Literal["left", "scarce", "overdrawn"]
+__all__ = ["list_schedule"]
 
 WORK_BEHIND_BARRIER = 2
 """In CUTLASS's SIMT loops of two stages ptxas keeps this many times the FFMAs that follow the barrier in the source
@@ -36,21 +32,16 @@ HELD_CYCLES = 3
 """MmaPipelined's tensor instructions stand 9 cycles apart instead of 6 while there are loads to be made ready."""
 
 
-CROWDED_REGISTERS, CROWDED_STEPS = 190, 2
-"""Rule 7: accumulators and fragments of a block, of 255 registers in all (192 with warps of 64x64 and f32 sums, 64 with
-warps of 32x32), and the k steps that it has at most (k of 64 goes with the blocks that have room)."""
-
-
-def list_schedule(code: Sequence[Instruction], graph: Graph) -> list[int]:
-    """Rows of ``code`` in issue order, a topological order of ``graph``, which gets the edges of rules 6 and 7.
+def list_schedule(code: Sequence[Instruction], graph: Graph, missing_registers: int = 0) -> list[int]:
+    """Rows of ``code`` in issue order, a topological order of ``graph``, which gets the edges of rule 6.
 
     Rules, fitted to the 20 loops of h200/kernel_loops.csv, none of them naming a kernel:
     1. Tensor instructions keep their source order and issue as soon as the tensor pipe takes them.
     2. While the next one waits for nothing but the pipe, one vector ALU instruction issues before it, besides whatever
        memory and uniform instructions their pipes take; what reads vector registers goes into the last cycle, where the
        tensor instruction has read its own. While it waits for operands, everything issues that can.
-       What leads to a load from global memory whose use is further away than the tensor work left knows no such limit,
-       and may hold the tensor instruction back by HELD_CYCLES.
+       What leads to a load whose use is further away than the tensor work left knows no such limit, and may hold the
+       tensor instruction back by HELD_CYCLES.
     3. Among those, the one that can issue soonest; then the one with the longest path of latencies to the end of the
        block (so fragment loads draw their address arithmetic forward); then source order. In a block that multiplies
        on the fma pipe the path of an FFMA, a copy or a barrier is no shorter than the FFMAs behind it take, so loads
@@ -60,17 +51,15 @@ def list_schedule(code: Sequence[Instruction], graph: Graph) -> list[int]:
     5. Where a tensor instruction takes no more than LATE_INTERVAL_CYCLES and those of a k step take longer than its
        fragment loads, so that none waits for operands, loads from global memory and the arithmetic that leads to them
        wait until LATE_SHARE of the tensor work is left; then each load follows its own arithmetic.
-    6. Where registers are left, what the tensor instructions of the next k step need in time comes before them, however
-       many vector ALU instructions that takes (the path of a load goes on through the tensor instructions behind its
-       user); arithmetic for accesses behind a barrier stays behind it.
-    7. Where registers are scarce and vector ALU instructions outnumber the tensor instructions, fragment loads of the
-       next k step that its first tensor instruction does not need wait for the end of this one, as the addresses of
-       copies take their registers before; arithmetic for accesses behind a barrier stays behind it.
+    6. What the tensor instructions of the next k step need in time comes before them, however many vector ALU
+       instructions that takes (the path of a load goes on through the tensor instructions behind its user); arithmetic
+       for accesses behind a barrier stays behind it.
+    7. Of a block that lacks registers, fragment loads of the next k step wait for the end of this one, those needed
+       last first, until theirs make up for ``missing_registers``; an address that waits keeps one of them. What they
+       need has time, so the addresses of copies take the registers before. Then they go in the order of their users.
     """
-    room = room_for_registers(code)
-    if room != "scarce":
-        _keep_behind_barriers(code, graph)
-    order = _Scheduler(code, graph, room).run()
+    _keep_behind_barriers(code, graph)
+    order = _Scheduler(code, graph, missing_registers).run()
     carried = _idle_rows(code)
     idle = {row for rows in carried.values() for row in rows}
     return [placed for row in order if row not in idle for placed in (*carried.get(row, ()), row)]
@@ -90,23 +79,10 @@ def _idle_rows(code: Sequence[Instruction]) -> dict[int, list[int]]:
     return hosts
 
 
-def room_for_registers(code: Sequence[Instruction]) -> Room:
-    """How many registers the tensor instructions of a block leave to others; a block without any keeps to rules 1 to 5,
-    as a scarce one does."""
-    tensor = [instruction for instruction in code if instruction.kind == Kind.mma]
-    if not tensor:
-        return "scarce"
-    sums = {unit for instruction in tensor for unit in instruction.writes}
-    fragments = {unit for one in code if one.kind == Kind.ldmatrix for unit in one.writes}
-    steps = len(tensor) // len({instruction.writes for instruction in tensor})
-    if len(sums) + len(fragments) < CROWDED_REGISTERS or steps > CROWDED_STEPS:
-        return "left"
-    arithmetic = sum(map(_is_vector_alu, code)) - len(tensor)
-    return "overdrawn" if arithmetic > len(tensor) else "scarce"
-
-
 def _keep_behind_barriers(code: Sequence[Instruction], graph: Graph) -> None:
     """Arithmetic for memory accesses behind a barrier stays behind it, too."""
+    if not any(instruction.kind == Kind.mma for instruction in code):
+        return
     leads = [False] * len(code)
     for row in reversed(range(len(code))):
         leads[row] = code[row].kind in MEMORY or any(leads[later] for later in graph.after[row])
@@ -118,8 +94,11 @@ def _keep_behind_barriers(code: Sequence[Instruction], graph: Graph) -> None:
             graph.add(barrier, row, 1)
 
 
-def _path_cycles(code: Sequence[Instruction], graph: Graph, just_in_time: bool) -> list[int]:
-    """Per row, the longest path of latencies to the block's end; results nobody reads here are needed after it."""
+def _path_cycles(code: Sequence[Instruction], graph: Graph, slack: Mapping[int, int] | None = None) -> list[int]:
+    """Per row, the longest path of latencies to the block's end; results nobody reads here are needed after it.
+
+    ``slack``: rows that have time, and the path that goes on from them; without it, no row is in time for anything.
+    """
     has_tensor_work = any(instruction.kind == Kind.mma for instruction in code)
     path, work, tensor = [0] * len(code), 0, 0
     for row in reversed(range(len(code))):
@@ -131,12 +110,20 @@ def _path_cycles(code: Sequence[Instruction], graph: Graph, just_in_time: bool) 
             alone = max(alone, work)
         elif instruction.kind == Kind.barrier:
             alone = max(alone, WORK_BEHIND_BARRIER * work)
-        elif instruction.kind == Kind.mma and just_in_time:
+        elif instruction.kind == Kind.mma and slack is not None:
             alone = max(alone, instruction.interval_cycles + tensor)
-        path[row] = max([alone, *(cycles + path[later] for later, cycles in graph.after[row].items())])
+        path[row] = max([alone, *(cycles + path[later] for later, cycles in graph.after[row].items()
+                                  if not _order_only(instruction, code[later]))])
         if instruction.kind == Kind.mma:
             tensor = path[row]
+        if slack and row in slack:
+            path[row] = slack[row]
     return path
+
+
+def _order_only(first: Instruction, second: Instruction) -> bool:
+    """A fragment load behind a copy: it stays there, but does not need it."""
+    return first.kind == Kind.async_copy and second.kind == Kind.ldmatrix
 
 
 def _accumulates(instruction: Instruction) -> bool:
@@ -147,10 +134,12 @@ def _accumulates(instruction: Instruction) -> bool:
 class _Scheduler:
     """Issue cycles so far; ``ready``: rows whose predecessors have all issued."""
 
-    def __init__(self, code: Sequence[Instruction], graph: Graph, room: Room) -> None:
+    def __init__(self, code: Sequence[Instruction], graph: Graph, missing_registers: int) -> None:
         self.code, self.graph = code, graph
-        self.path = _path_cycles(code, graph, room == "left")
-        self.pressing_path = 0 if room == "left" else LOAD_TO_USE_CYCLES
+        self.held = _held_rows(code, graph, missing_registers)
+        self.held_until = min(self.held.values(), default=0)
+        relaxed = _path_cycles(code, graph) if self.held else []
+        self.path = _path_cycles(code, graph, {row: relaxed[row] for row in self.held})
         self.blockers = graph.num_before().tolist()
         self.ready = {row for row, blockers in enumerate(self.blockers) if not blockers}
         self.earliest = [0] * len(code)
@@ -159,7 +148,6 @@ class _Scheduler:
         self.next_tensor = next(self.tensor_rows, None)
         self.tensor_cycles_left = sum(one.interval_cycles for one in code if one.kind == Kind.mma)
         self.deferred = _deferred_rows(code, graph)
-        self.held, self.held_until = _held_rows(code, graph) if room == "overdrawn" else (set(), 0)
         self.late_path = max((self.path[row] for row in self.deferred), default=0)
         self.deferred_until = LATE_SHARE * self.tensor_cycles_left
         self.slot_filled = False  # a vector ALU instruction has issued since the last tensor instruction
@@ -190,14 +178,14 @@ class _Scheduler:
         return min(early, key=self._urgency, default=tensor)
 
     def _is_pressing(self, row: int) -> bool:
-        return self.path[row] > max(self.pressing_path, self.tensor_cycles_left)
+        return self.path[row] > self.tensor_cycles_left
 
     def _start(self, row: int) -> int:
         reads = self.pipe_free[Pipe.tensor] - 1 if waits_for_tensor_reads(self.code[row]) else 0
         return max(self.cycle, self.earliest[row], self.pipe_free[self.code[row].pipe], reads)
 
     def _urgency(self, row: int) -> tuple[int, int, int]:
-        return self._start(row), -(self.late_path if row in self.deferred else self.path[row]), row
+        return self._start(row), -(self.late_path if row in self.deferred else self.path[row]), self.held.get(row, row)
 
     def _issue(self, row: int) -> None:
         instruction, at = self.code[row], self._start(row)
@@ -235,14 +223,18 @@ def _deferred_rows(code: Sequence[Instruction], graph: Graph) -> set[int]:
     return found
 
 
-def _held_rows(code: Sequence[Instruction], graph: Graph) -> tuple[set[int], int]:
-    """Fragment loads that rule 7 holds back, and the first tensor instruction that needs one of them."""
+def _held_rows(code: Sequence[Instruction], graph: Graph, missing_registers: int) -> dict[int, int]:
+    """Fragment loads that rule 7 holds back, each with the first tensor instruction that needs it."""
     copies = [row for row, instruction in enumerate(code) if instruction.kind == Kind.async_copy]
-    users = {row: min((later for later in graph.after[row] if code[later].kind == Kind.mma), default=0)
+    users = {row: min((later for later in graph.after[row] if code[later].kind == Kind.mma), default=len(code))
              for row in range(min(copies, default=0)) if code[row].kind == Kind.ldmatrix}
-    first = min(users.values(), default=0)
-    held = {row: user for row, user in users.items() if user != first}
-    return set(held), min(held.values(), default=0)
+    held: dict[int, int] = {}
+    for row in sorted(users, key=lambda row: (users[row], row), reverse=True):
+        if missing_registers <= 0:
+            break
+        held[row] = users[row]
+        missing_registers -= len(code[row].writes) - 1
+    return held
 
 
 def _is_vector_alu(instruction: Instruction) -> bool:
