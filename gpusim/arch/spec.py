@@ -171,6 +171,9 @@ class LaunchCost(Section):
     start_cycles: Cycles = Field(description="From the start of the kernel to its first CTAs.")
     end_cycles: Cycles = Field(description="From the last write to the end of the kernel.")
     cta_gap_cycles: Count = Field(description="From the end of a CTA to the start of its successor on the SM.")
+    instruction_bytes: Count = Field(description="Bytes of an instruction's encoding.")
+    code_bytes: Amount = Field(description="Bytes of code at most that every GPC reads from L2 when a kernel starts.")
+    other_sectors: Amount = Field(description="Sectors of L2 that a launch reads besides code and loads.")
 
 
 class Barrier(Section):

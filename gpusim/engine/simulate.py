@@ -17,6 +17,7 @@ from gpusim.engine.clusters import Clusters, ClusterScheduler, check_clusters, l
 from gpusim.engine.host import Group, Host, request_capacity
 from gpusim.engine.image import ProgramImage, image_of
 from gpusim.engine.l1 import l1_bytes, new_l1
+from gpusim.engine.launch_reads import launch_sectors, with_launch_reads
 from gpusim.engine.machine import POLICIES, Machine, machine_of, machine_record
 from gpusim.engine.memory import warm_lines
 from gpusim.engine.memory_state import MEMORY_COUNTERS, MemoryState, new_memory
@@ -70,7 +71,7 @@ def simulate(
             extrapolates the waves between (gpusim.engine.sampling); short ones, and CTAs that wait for each other, are
             simulated in full. The result's ``assumptions`` say what was left out.
         l2: "cold" (nothing cached) or "warm" (all tensors that are read stand in L2, as far as they fit).
-        launch_overhead: count the cycles before the first CTA and after the last one.
+        launch_overhead: count the cycles before the first CTA and after the last one, and reads of code from L2.
         window_cycles: length of a window, at most the specification's lookahead, and with clusters the time that SMs
             take to reach each other; changes no result.
         workers: threads that advance groups of SMs; changes no result.
@@ -115,7 +116,8 @@ def simulate(
     result = _result(program, spec, host, cycles, blocks_per_sm, time.perf_counter() - began, compiled,
                      {"fidelity": fidelity, "l2": l2, "launch_overhead": launch_overhead,
                       "policy": POLICIES[machine.policy]})
-    return extrapolate(result, ctas, slots)
+    result = extrapolate(result, ctas, slots)
+    return with_launch_reads(result, launch_sectors(spec, len(program.statics))) if launch_overhead else result
 
 
 def _check(

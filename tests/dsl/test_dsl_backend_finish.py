@@ -147,3 +147,15 @@ def test_what_the_next_iteration_starts_with_shares_one_barrier() -> None:
     set_by_loads = {int(barrier) for barrier in ops["write_barrier"]} - {NO_BARRIER}
     assert len(set_by_loads) == 1
     assert ops["wait_mask"].tolist().count(1 << set_by_loads.pop()) == 2
+
+
+@pytest.mark.parametrize("commits", [False, True])
+def test_copies_of_another_group_say_nothing_of_those_before(commits: bool) -> None:
+    """A predicate may switch off the later ones, and then nothing sets their barrier; within a group the last has it."""
+    first, second = op(COPY, (0, 0), (20, 1), (22, 2)), op(COPY, (0, 0), (24, 1), (26, 2))
+    between = [op("LDGDEPBAR")] if commits else []
+    ops = fields(block(first, *between, second, op("IMAD", (24, 1), (30, 1)), op("IMAD", (20, 1), (30, 1))))
+    barriers = ops["read_barrier"][ops["pc"] == MNEMONICS.index(COPY)].tolist()
+    assert (barriers[0] == NO_BARRIER) is not commits
+    awaited = [barrier for barrier in barriers if barrier != NO_BARRIER]
+    assert [int(mask) for mask in ops["wait_mask"][-2:] if mask] == [1 << barrier for barrier in awaited[::-1]]

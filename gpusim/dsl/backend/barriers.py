@@ -83,7 +83,10 @@ def _ticks(code: Sequence[Instruction]) -> list[int]:
 
 
 def _needs(code: Sequence[Instruction], dues: Dues) -> tuple[list[int | None], list[int | None]]:
-    """Dues of those that need a barrier of their own: no later one of the same in-order class is awaited as early."""
+    """Dues of those that need a barrier of their own: no later one of the same in-order class is awaited as early.
+
+    Copies of another group say nothing: a predicate may keep them from setting theirs.
+    """
     write_due: list[int | None] = [None] * len(code)
     read_due: list[int | None] = [None] * len(code)
     returned: dict[int, int] = {}  # by in-order class: due of the soonest awaited later result,
@@ -91,6 +94,8 @@ def _needs(code: Sequence[Instruction], dues: Dues) -> tuple[list[int | None], l
     for row in reversed(range(len(code))):
         instruction, result, operands = code[row], dues.result[row], dues.operands[row]
         order_class = IN_ORDER.get(instruction.kind, -1 - row)
+        if instruction.kind == Kind.commit:
+            consumed.pop(IN_ORDER[Kind.async_copy], None)
         if instruction.variable and result is not None and result < returned.get(order_class, result + 1):
             write_due[row] = returned[order_class] = result
             consumed[order_class] = min(result, consumed.get(order_class, result))

@@ -109,6 +109,8 @@ def _watches(instruction: Instruction, mask: int, barrier: int) -> bool:
 def _after_issue(state: FlowState, block: _Block, row: int, cycle: int) -> None:
     instruction = block.code[row]
     state.pipe_free[instruction.pipe] = cycle + instruction.interval_cycles
+    if instruction.kind == Kind.commit:
+        state.seal(IN_ORDER[Kind.async_copy])
     if not instruction.variable:
         state.ready.update(dict.fromkeys(instruction.writes, cycle + instruction.latency_cycles))
         return

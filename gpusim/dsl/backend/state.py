@@ -59,7 +59,8 @@ class FlowState:
         for key, pending in other.pending.items():
             known = self.pending.get(key, pending)
             common = tuple(barrier for barrier in known.barriers if barrier in pending.barriers)
-            self.pending[key] = replace(pending, barriers=common)
+            order_class = pending.order_class if pending.order_class == known.order_class else None
+            self.pending[key] = replace(pending, barriers=common, order_class=order_class)
         return self.pending != before
 
     def wait_mask(self, reads: Iterable[int], writes: Iterable[int], order_class: int | None) -> int:
@@ -85,6 +86,12 @@ class FlowState:
         for key, pending in self.pending.items():
             if pending.order_class == order_class and (results or not pending.is_result):
                 self.pending[key] = pending.covered_by(barrier)
+
+    def seal(self, order_class: int) -> None:
+        """What an in-order class sets from now on says nothing of those before: a predicate may switch it off."""
+        for key, pending in self.pending.items():
+            if pending.order_class == order_class:
+                self.pending[key] = replace(pending, order_class=None)
 
 
 def _later(times: Mapping, cycles: int) -> dict:
