@@ -151,7 +151,7 @@ def test_what_the_next_iteration_starts_with_shares_one_barrier() -> None:
 
 @pytest.mark.parametrize("commits", [False, True])
 def test_copies_of_another_group_say_nothing_of_those_before(commits: bool) -> None:
-    """A predicate may switch off the later ones, and then nothing sets their barrier; within a group the last has it."""
+    """A predicate may switch off the later ones, so nothing sets their barrier; within a group the last has it."""
     first, second = op(COPY, (0, 0), (20, 1), (22, 2)), op(COPY, (0, 0), (24, 1), (26, 2))
     between = [op("LDGDEPBAR")] if commits else []
     ops = fields(block(first, *between, second, op("IMAD", (24, 1), (30, 1)), op("IMAD", (20, 1), (30, 1))))

@@ -1,3 +1,4 @@
+// When each CTA of some kernels of src/gemm.cu runs on a full chip, and on which SM: who is ahead, who gets the CTAs of the second wave.
 #include "gemm_parts.cuh"
 half*A,*B,*D; long long*cyc; unsigned char*on;
 template<int BM,int BN,int BK,int WM,int WN,int ST,int SW> void go(int M,int N,int K){
