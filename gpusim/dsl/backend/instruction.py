@@ -11,8 +11,8 @@ import numpy as np
 from gpusim.arch import InstructionTable, Kind, Pipe
 from gpusim.program import PREDICATE_BASE
 
-__all__ = ["ASYNC_ORDER", "FENCES", "IN_ORDER", "LOAD_TO_USE_CYCLES", "MEMORY", "Instruction", "decode", "late_reads",
-           "waits_for_group", "waits_for_tensor_reads"]
+__all__ = ["ASYNC_ORDER", "FENCES", "IN_ORDER", "LOAD_TO_USE_CYCLES", "MEMORY", "Instruction", "decode",
+           "has_tensor_work", "late_reads", "waits_for_group", "waits_for_tensor_reads"]
 
 _SHARED, _COPY, _GLOBAL = 1, 2, 3
 
@@ -73,6 +73,11 @@ def waits_for_tensor_reads(instruction: Instruction) -> bool:
     """
     return (instruction.kind not in MEMORY | {Kind.mma} and instruction.pipe != Pipe.uniform
             and any(unit < PREDICATE_BASE for unit in instruction.reads))
+
+
+def has_tensor_work(code: Sequence[Instruction]) -> bool:
+    """Whether a block multiplies on the tensor pipe with mma.sync."""
+    return any(instruction.kind == Kind.mma for instruction in code)
 
 
 _Units = tuple[int, ...]

@@ -1,5 +1,5 @@
 """Models which registers are used again: a result that its block needs for a while takes one that is free.
-Leaves out fragments, accumulators and what lives on behind the block; those keep registers of their own."""
+Leaves out fragments, accumulators, what lives on behind the block, and blocks without tensor instructions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gpusim.arch import Kind
-from gpusim.dsl.backend.instruction import Instruction, late_reads
+from gpusim.dsl.backend.instruction import Instruction, has_tensor_work, late_reads
 from gpusim.dsl.backend.registers import live_behind, spare_registers
 from gpusim.dsl.backend.uses import Edges
 from gpusim.program import PREDICATE_BASE
@@ -28,7 +28,7 @@ def with_reused_registers(codes: Sequence[Sequence[Instruction]], edges: Edges) 
     register of the fragment holds it (``LDSM R164, [R164]``).
     """
     ways = zip(codes, live_behind(codes, edges), spare_registers(codes, edges), strict=True)
-    return [_share(code, lives_on, spare) for code, lives_on, spare in ways]
+    return [_share(code, lives_on, spare) if has_tensor_work(code) else list(code) for code, lives_on, spare in ways]
 
 
 def _share(code: Sequence[Instruction], lives_on: set[int], spare: int) -> list[Instruction]:

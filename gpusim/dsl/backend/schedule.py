@@ -12,6 +12,7 @@ from gpusim.dsl.backend.instruction import (
     FENCES,
     MEMORY,
     Instruction,
+    has_tensor_work,
     waits_for_tensor_reads,
 )
 
@@ -81,7 +82,7 @@ def _idle_rows(code: Sequence[Instruction]) -> dict[int, list[int]]:
 
 def _keep_behind_barriers(code: Sequence[Instruction], graph: Graph) -> None:
     """Arithmetic for memory accesses behind a barrier stays behind it, too."""
-    if not any(instruction.kind == Kind.mma for instruction in code):
+    if not has_tensor_work(code):
         return
     leads = [False] * len(code)
     for row in reversed(range(len(code))):
@@ -99,12 +100,11 @@ def _path_cycles(code: Sequence[Instruction], graph: Graph, slack: Mapping[int, 
 
     ``slack``: rows that have time, and the path that goes on from them; without it, no row is in time for anything.
     """
-    has_tensor_work = any(instruction.kind == Kind.mma for instruction in code)
-    path, work, tensor = [0] * len(code), 0, 0
+    multiplies, path, work, tensor = has_tensor_work(code), [0] * len(code), 0, 0
     for row in reversed(range(len(code))):
         instruction = code[row]
         alone = instruction.expected_cycles if instruction.writes else 1
-        if not has_tensor_work and _accumulates(instruction):
+        if not multiplies and _accumulates(instruction):
             work += instruction.interval_cycles
         if _accumulates(instruction) or instruction.kind == Kind.async_copy:
             alone = max(alone, work)
