@@ -13,9 +13,9 @@ from gpusim.arch import InstructionTable
 from gpusim.dsl.backend.block import Block, FinishedOps, block_signature
 from gpusim.dsl.backend.control import MAX_STALL_CYCLES, ControlFields, control_fields
 from gpusim.dsl.backend.graph import dependence_graph
-from gpusim.dsl.backend.instruction import Instruction, decode, has_tensor_work
+from gpusim.dsl.backend.instruction import Instruction, decode
 from gpusim.dsl.backend.registers import RegisterEstimate, estimate_registers, missing_registers
-from gpusim.dsl.backend.reuse import with_reused_registers
+from gpusim.dsl.backend.reuse import shares_registers, with_reused_registers
 from gpusim.dsl.backend.schedule import list_schedule
 from gpusim.dsl.backend.uses import Edges
 from gpusim.errors import UserError, did_you_mean
@@ -69,8 +69,8 @@ def _scheduled(codes: Sequence[Sequence[Instruction]], keys: Sequence[np.ndarray
     """Issue order of every block, and its instructions in that order with the registers that they share.
 
     Blocks are ordered as if there were registers without end; those that lack some, once more; then registers are
-    assigned, and what overwrites the address of an access moves away from it, in a last round over the blocks with
-    tensor instructions, from which the rules for that were read.
+    assigned, and what overwrites the address of an access moves away from it, in a last round over the blocks that
+    share registers.
     """
     graphs = [dependence_graph(code, key) for code, key in zip(codes, keys, strict=True)]
     orders = [list_schedule(code, graph) for code, graph in zip(codes, graphs, strict=True)]
@@ -78,7 +78,7 @@ def _scheduled(codes: Sequence[Sequence[Instruction]], keys: Sequence[np.ndarray
     orders = [list_schedule(code, graph, lacks) if lacks else order
               for code, graph, order, lacks in zip(codes, graphs, orders, missing, strict=True)]
     named = with_reused_registers(_in_order(codes, orders), edges)
-    last = [list_schedule(code, dependence_graph(code, key[order]), lacks) if has_tensor_work(code)
+    last = [list_schedule(code, dependence_graph(code, key[order]), lacks) if shares_registers(code)
             else list(range(len(code))) for code, key, order, lacks in zip(named, keys, orders, missing, strict=True)]
     return [[order[row] for row in rows] for order, rows in zip(orders, last, strict=True)], _in_order(named, last)
 

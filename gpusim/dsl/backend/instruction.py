@@ -11,8 +11,8 @@ import numpy as np
 from gpusim.arch import InstructionTable, Kind, Pipe
 from gpusim.program import PREDICATE_BASE
 
-__all__ = ["ASYNC_ORDER", "FENCES", "IN_ORDER", "LOAD_TO_USE_CYCLES", "MEMORY", "Instruction", "decode",
-           "has_tensor_work", "late_reads", "waits_for_group", "waits_for_tensor_reads"]
+__all__ = ["ASYNC_ORDER", "FENCES", "IN_ORDER", "LOAD_TO_USE_CYCLES", "MEMORY", "Instruction", "accumulates",
+           "decode", "has_tensor_work", "late_reads", "waits_for_group", "waits_for_tensor_reads"]
 
 _SHARED, _COPY, _GLOBAL = 1, 2, 3
 
@@ -78,6 +78,11 @@ def waits_for_tensor_reads(instruction: Instruction) -> bool:
 def has_tensor_work(code: Sequence[Instruction]) -> bool:
     """Whether a block multiplies on the tensor pipe with mma.sync."""
     return any(instruction.kind == Kind.mma for instruction in code)
+
+
+def accumulates(instruction: Instruction) -> bool:
+    """FFMA onto its own accumulator."""
+    return instruction.pipe == Pipe.fma and set(instruction.writes) <= set(instruction.reads)
 
 
 _Units = tuple[int, ...]

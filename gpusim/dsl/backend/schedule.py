@@ -12,6 +12,7 @@ from gpusim.dsl.backend.instruction import (
     FENCES,
     MEMORY,
     Instruction,
+    accumulates,
     has_tensor_work,
     waits_for_tensor_reads,
 )
@@ -104,9 +105,9 @@ def _path_cycles(code: Sequence[Instruction], graph: Graph, slack: Mapping[int, 
     for row in reversed(range(len(code))):
         instruction = code[row]
         alone = instruction.expected_cycles if instruction.writes else 1
-        if not multiplies and _accumulates(instruction):
+        if not multiplies and accumulates(instruction):
             work += instruction.interval_cycles
-        if _accumulates(instruction) or instruction.kind == Kind.async_copy:
+        if accumulates(instruction) or instruction.kind == Kind.async_copy:
             alone = max(alone, work)
         elif instruction.kind == Kind.barrier:
             alone = max(alone, WORK_BEHIND_BARRIER * work)
@@ -124,11 +125,6 @@ def _path_cycles(code: Sequence[Instruction], graph: Graph, slack: Mapping[int, 
 def _order_only(first: Instruction, second: Instruction) -> bool:
     """A fragment load behind a copy: it stays there, but does not need it."""
     return first.kind == Kind.async_copy and second.kind == Kind.ldmatrix
-
-
-def _accumulates(instruction: Instruction) -> bool:
-    """FFMA onto its own accumulator."""
-    return instruction.pipe == Pipe.fma and set(instruction.writes) <= set(instruction.reads)
 
 
 class _Scheduler:
