@@ -11,8 +11,8 @@ import numpy as np
 from gpusim.arch import InstructionTable, Kind, Pipe
 from gpusim.program import PREDICATE_BASE
 
-__all__ = ["ASYNC_ORDER", "FENCES", "IN_ORDER", "LOAD_TO_USE_CYCLES", "MEMORY", "Instruction", "accumulates",
-           "decode", "has_tensor_work", "late_reads", "waits_for_group", "waits_for_tensor_reads"]
+__all__ = ["ASYNC_ORDER", "FENCES", "IN_ORDER", "MEMORY", "Instruction", "accumulates", "decode", "has_tensor_work",
+           "late_reads", "waits_for_group", "waits_for_tensor_reads"]
 
 _SHARED, _COPY, _GLOBAL = 1, 2, 3
 

@@ -45,8 +45,8 @@ class RegisterEstimate:
 
 def estimate_registers(codes: Sequence[Sequence[Instruction]], edges: Edges) -> RegisterEstimate:
     """Estimate for blocks in scheduled order."""
-    _, peak = _live_ranges([[_vectors_of(instruction) for instruction in code] for code in codes], edges)
-    needed = max(_occupied_registers(codes, edges), default=0) + LOST_REGISTERS
+    exits, peak = _live_ranges([[_vectors_of(instruction) for instruction in code] for code in codes], edges)
+    needed = max(_occupied_registers(codes, exits), default=0) + LOST_REGISTERS
     return RegisterEstimate(min(needed, MAX_REGISTERS), peak, max(0, peak + RESERVED_REGISTERS - MAX_REGISTERS))
 
 
@@ -58,21 +58,21 @@ def live_behind(codes: Sequence[Sequence[Instruction]], edges: Edges) -> list[se
 
 def missing_registers(codes: Sequence[Sequence[Instruction]], edges: Edges) -> list[int]:
     """Per block in scheduled order, registers beyond those that a thread can have, lest assignment lose the most."""
-    return [max(0, occupied + MOST_LOST_REGISTERS - MAX_REGISTERS) for occupied in _occupied_registers(codes, edges)]
+    occupied = _occupied_registers(codes, live_behind(codes, edges))
+    return [max(0, number + MOST_LOST_REGISTERS - MAX_REGISTERS) for number in occupied]
 
 
-def spare_registers(codes: Sequence[Sequence[Instruction]], edges: Edges) -> list[int]:
+def spare_registers(codes: Sequence[Sequence[Instruction]], exits: Sequence[set[int]]) -> list[int]:
     """Per block in scheduled order, registers that assignment takes beyond those occupied: what it loses on average, as
-    far as there are so many."""
+    far as there are so many. ``exits``: live_behind."""
     most = MAX_REGISTERS - RESERVED_REGISTERS
     return [max(0, min(LOST_REGISTERS - RESERVED_REGISTERS, most - occupied))
-            for occupied in _occupied_registers(codes, edges)]
+            for occupied in _occupied_registers(codes, exits)]
 
 
-def _occupied_registers(codes: Sequence[Sequence[Instruction]], edges: Edges) -> list[int]:
+def _occupied_registers(codes: Sequence[Sequence[Instruction]], exits: Sequence[set[int]]) -> list[int]:
     """Per block in scheduled order, its sums and fragments, which keep their registers from end to end, and as many
     others as are live at once."""
-    exits = live_behind(codes, edges)
     return [_occupied(code, set(behind)) for code, behind in zip(codes, exits, strict=True)]
 
 

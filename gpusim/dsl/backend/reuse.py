@@ -27,8 +27,9 @@ def with_reused_registers(codes: Sequence[Sequence[Instruction]], edges: Edges) 
     one to ten times in each of the 20 loops of h200/sass. The address of a fragment load is not shared: there the first
     register of the fragment holds it (``LDSM R164, [R164]``).
     """
-    ways = zip(codes, live_behind(codes, edges), spare_registers(codes, edges), strict=True)
-    return [_share(code, lives_on, spare) if shares_registers(code) else list(code) for code, lives_on, spare in ways]
+    exits = live_behind(codes, edges)
+    return [_share(code, lives_on, spare) if shares_registers(code) else list(code)
+            for code, lives_on, spare in zip(codes, exits, spare_registers(codes, exits), strict=True)]
 
 
 def shares_registers(code: Sequence[Instruction]) -> bool:

@@ -96,10 +96,12 @@ def _keep_behind_barriers(code: Sequence[Instruction], graph: Graph) -> None:
             graph.add(barrier, row, 1)
 
 
-def _path_cycles(code: Sequence[Instruction], graph: Graph, slack: Mapping[int, int] | None = None) -> list[int]:
+def _path_cycles(code: Sequence[Instruction], graph: Graph, slack: Mapping[int, int],
+                 just_in_time: bool = True) -> list[int]:
     """Per row, the longest path of latencies to the block's end; results nobody reads here are needed after it.
 
-    ``slack``: rows that have time, and the path that goes on from them; without it, no row is in time for anything.
+    ``slack``: rows that have time, and the path that goes on from them. ``just_in_time``: whether the path goes on
+    through the tensor instructions behind a user (rule 6).
     """
     multiplies, path, work, tensor = has_tensor_work(code), [0] * len(code), 0, 0
     for row in reversed(range(len(code))):
@@ -111,14 +113,13 @@ def _path_cycles(code: Sequence[Instruction], graph: Graph, slack: Mapping[int, 
             alone = max(alone, work)
         elif instruction.kind == Kind.barrier:
             alone = max(alone, WORK_BEHIND_BARRIER * work)
-        elif instruction.kind == Kind.mma and slack is not None:
+        elif instruction.kind == Kind.mma and just_in_time:
             alone = max(alone, instruction.interval_cycles + tensor)
         path[row] = max([alone, *(cycles + path[later] for later, cycles in graph.after[row].items()
                                   if not _order_only(instruction, code[later]))])
         if instruction.kind == Kind.mma:
             tensor = path[row]
-        if slack and row in slack:
-            path[row] = slack[row]
+        path[row] = slack.get(row, path[row])
     return path
 
 
@@ -134,7 +135,7 @@ class _Scheduler:
         self.code, self.graph = code, graph
         self.held = _held_rows(code, graph, missing_registers)
         self.held_until = min(self.held.values(), default=0)
-        relaxed = _path_cycles(code, graph) if self.held else []
+        relaxed = _path_cycles(code, graph, {}, just_in_time=False) if self.held else []
         self.path = _path_cycles(code, graph, {row: relaxed[row] for row in self.held})
         self.blockers = graph.num_before().tolist()
         self.ready = {row for row, blockers in enumerate(self.blockers) if not blockers}
