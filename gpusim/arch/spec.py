@@ -171,9 +171,22 @@ class LaunchCost(Section):
     start_cycles: Cycles = Field(description="From the start of the kernel to its first CTAs.")
     end_cycles: Cycles = Field(description="From the last write to the end of the kernel.")
     cta_gap_cycles: Count = Field(description="From the end of a CTA to the start of its successor on the SM.")
-    instruction_bytes: Count = Field(description="Bytes of an instruction's encoding.")
     code_bytes: Amount = Field(description="Bytes of code at most that every GPC reads from L2 when a kernel starts.")
     other_sectors: Amount = Field(description="Sectors of L2 that a launch reads besides code and loads.")
+
+
+class Fetch(Section):
+    instruction_bytes: Count = Field(description="Bytes of an instruction's encoding.")
+    line_bytes: Count = Field(description="Bytes of a line of code.")
+    piece_lines: Count = Field(description="Lines that an SM fetches at once, but for the first one.")
+    first_cycles: Cycles = Field(description="From the start of a CTA on an SM that has no code yet to its first "
+                                             "instruction.")
+    next_cycles: Cycles = Field(description="From a warp's entry into a piece until the SM has the next one.")
+    late_cycles: Cycles = Field(description="From a piece's arrival to the issue of a warp that waits for it.")
+    parameter_start_bytes: Count = Field(description="Where a kernel's parameters begin in its constant bank.")
+    constant_line_bytes: Count = Field(description="Bytes of constants that an SM reads at once.")
+    first_constant_cycles: Cycles = Field(description="Until an SM has the first line of a kernel's constants.")
+    constant_cycles: Cycles = Field(description="Until it has another one.")
 
 
 class Barrier(Section):
@@ -231,6 +244,7 @@ class GpuSpec(Section):
     l2: L2
     dram: Dram
     launch: LaunchCost
+    fetch: Fetch
     barrier: Barrier
     mbarrier: Mbarrier | None = Field(default=None, description="Barriers in shared memory; not given: none.")
     tma: Tma | None = Field(default=None, description="Unit for bulk copies; not given: none.")

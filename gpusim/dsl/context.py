@@ -33,6 +33,7 @@ __all__ = ["Context"]
 
 PACK = {"f16": "F2FP.F16.F32.PACK_AB", "bf16": "F2FP.BF16.F32.PACK_AB"}
 ONCE = Instance()
+POINTER_BYTES, EXTENT_BYTES = 8, 4
 
 
 class Context(HopperVerbs):
@@ -50,6 +51,7 @@ class Context(HopperVerbs):
         self.flags = FlagTable()
         self.barriers: list[MBarrier] = []
         self.reallocates_registers = False
+        self.parameter_bytes = sum(POINTER_BYTES + EXTENT_BYTES * len(tensor.shape) for tensor in tensors)
         self._recorder: Recorder | None = None
         self._supported: set[str] = set()
 
@@ -91,6 +93,10 @@ class Context(HopperVerbs):
         shape = self.cluster_shape(cluster)
         self.grid.persist(schedule, tiles, warps, (len(schedule) // shape.n, shape.n, 1), shape)
         return BlockCoordinate(0), BlockCoordinate(1)
+
+    def parameters(self, num_bytes: int) -> None:
+        """The kernel reads so many bytes of its parameters; where not said, a pointer and the extents of each tensor."""
+        self.parameter_bytes = max(self.parameter_bytes, num_bytes)
 
     def visits(self) -> Iterator[Visit]:
         """The tiles of a CTA of this class, one after another: what is recorded meanwhile belongs to that tile."""

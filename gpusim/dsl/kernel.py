@@ -199,7 +199,8 @@ class _Recording:
         return Launch(grid.grid, threads_per_cta=threads,
                       registers_per_thread=registers or self.registers,
                       shared_bytes=max(context.shared.used_bytes for context in contexts),
-                      cluster=(grid.cluster.m, grid.cluster.n, 1))
+                      cluster=(grid.cluster.m, grid.cluster.n, 1),
+                      parameter_bytes=max(context.parameter_bytes for context in contexts))
 
     def _tensor_infos(self, contexts: list[Context]) -> tuple[TensorInfo, ...]:
         """Of the tensors; what any class of CTAs stores to is an output."""

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from gpusim.arch import GpuSpec
+from gpusim.engine.fetch import ColdStart
 from gpusim.engine.image import ProgramImage
 from gpusim.engine.state import WARP, SmState
 
@@ -37,7 +39,7 @@ def fill_order(runs: Sequence[tuple[int, int]], num_ctas: int) -> np.ndarray:
 class BlockScheduler:
     """CTAs in launch order go to SMs in turn, one per SM and round, later to whoever finishes first.
 
-    An SM starts its next CTA ``gap_cycles`` after one has ended, so no start falls into the window that saw the end.
+    An SM starts its next CTA ``cta_gap_cycles`` after one has ended, so no start falls into the window that saw the end.
     """
 
     image: ProgramImage
@@ -45,7 +47,7 @@ class BlockScheduler:
     sms: np.ndarray  # SMs that take part, in the order in which they are filled
     ctas: np.ndarray  # CTAs to run, in launch order
     blocks_per_sm: int
-    gap_cycles: int
+    spec: GpuSpec
     start: np.ndarray  # (C,) i8 result: first cycle of every CTA, -1
     end: np.ndarray
     placed_on: np.ndarray
@@ -59,6 +61,7 @@ class BlockScheduler:
     def __post_init__(self) -> None:
         self._slot_cta: np.ndarray = np.full(self.state.slots.shape, -1)
         self._warp_cta: np.ndarray = np.full(self.state.warps.shape, -1)
+        self._cold = ColdStart(self.spec.fetch, self.image.constant_lines)
 
     def launch(self, cycle: int) -> None:
         """The first wave: everything that fits starts at once."""
@@ -94,9 +97,10 @@ class BlockScheduler:
         for cycle, sm, slot in sorted(entry for entry in self._ended if entry[0] < before):
             cta = int(self.state.slots[sm, slot]["cta"])
             self.end[cta] = cycle
-            self._leaving.append((cycle + self.gap_cycles, sm, cta))
+            free = cycle + self.spec.launch.cta_gap_cycles
+            self._leaving.append((free, sm, cta))
             self.running -= 1
-            self._succeed(cycle + self.gap_cycles, sm)
+            self._succeed(free, sm)
         self._ended = [entry for entry in self._ended if entry[0] >= before]
 
     def _succeed(self, cycle: int, sm: int) -> None:
@@ -138,13 +142,17 @@ class BlockScheduler:
         self._warp_cta[sm, w] = cta
         role = image.class_warp_role[image.cta_class[cta], warp]
         fresh = np.zeros((), WARP)
-        fresh["live"], fresh["op"], fresh["group_board"], fresh["age"] = 1, image.role_first_op[role], -1, self._arrived
+        op = image.role_first_op[role]
+        code_end, constant_end = self._cold.ends(state.code[sm], state.sms[sm], int(image.ops["piece"][op]), cycle)
+        ready = max(cycle, code_end, constant_end)
+        fresh["live"], fresh["op"], fresh["group_board"], fresh["age"] = 1, op, -1, self._arrived
         fresh["cta"], fresh["cta_slot"], fresh["warp"] = cta, slot, warp
         fresh["warp_row"] = warp - image.role_first_warp[role]
-        fresh["last_issue"], fresh["stall_end"], fresh["start"], fresh["ready"] = cycle - 1, cycle, cycle, cycle
+        fresh["last_issue"], fresh["stall_end"], fresh["start"] = cycle - 1, cycle, cycle
+        fresh["code_end"], fresh["constant_end"], fresh["ready"] = code_end, constant_end, ready
         state.warps[sm, w] = fresh
         self._arrived += 1
         state.sms[sm]["warp_cycles"] -= cycle
         state.parts[sm, part]["slots"][state.parts[sm, part]["live"]] = w
         state.parts[sm, part]["live"] += 1
-        state.parts[sm, part]["next_issue"] = min(int(state.parts[sm, part]["next_issue"]), cycle)
+        state.parts[sm, part]["next_issue"] = min(int(state.parts[sm, part]["next_issue"]), ready)

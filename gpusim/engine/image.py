@@ -1,4 +1,4 @@
-"""Models the program as the compiled code sees it: op rows of 32 bytes and one row per (access, warp), back to back.
+"""Models the program as the compiled code sees it: op rows of 48 bytes and one row per (access, warp), back to back.
 Leaves out names, source lines and registers: the engine looks at control fields only."""
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import numpy as np
 
 from gpusim.arch import GpuSpec
 from gpusim.arch.instructions import Kind, Pipe
+from gpusim.engine.fetch import constant_lines, pieces_of
 from gpusim.engine.flags import FlagState, flag_jumps, flag_ops, new_flags
 from gpusim.engine.operands import asynchronous_operands, check_units
 from gpusim.memory.l1_crossing import l1_crossings
@@ -22,7 +23,7 @@ IMAGE_OP = np.dtype([
     ("latency", "<u2"), ("stall", "u1"), ("wait_mask", "u1"), ("write_barrier", "u1"), ("read_barrier", "u1"),
     ("kind", "u1"), ("pipe", "u1"), ("flags", "u1"), ("queue", "i1"), ("operand_cycles", "u1"), ("lead_cycles", "u1"),
     ("hold_cycles", "u1"), ("registers", "u1"), ("address_cycles", "u1"), ("cached", "u1"), ("wide", "u1"),
-    ("triple", "u1"), ("vector", "u1"), ("fetch", "u1"),
+    ("triple", "u1"), ("vector", "u1"), ("fetch", "u1"), ("piece", "<u2"),
 ], align=True)
 """flags: 1 active, 2 the warp's next instruction is elsewhere (a taken branch), 4 yield, 8 variable latency,
 16 a miss in L2 brings the whole line, 32 waits until the SM's writes have been performed, 64 depends on a flag: then
@@ -34,8 +35,9 @@ operand_cycles: how long its addresses and data take to the load/store unit; lea
 last register are there, when a shared access can start; hold_cycles: how long reading them keeps the dispatcher from
 its own; registers: what it takes of the queue and of the unit's buffer; address_cycles: of the path that all
 sub-partitions share. cached: a load that L1 keeps. wide: reads its registers in two passes. triple: reads three
-registers; vector: at least one. fetch: cycles that a tensor instruction reads longer as its A operand is new. stall:
-the compiler's count, and what the hardware adds to it while operands are read."""
+registers; vector: at least one. fetch: cycles that a tensor instruction reads longer as its A operand is new. piece: of
+the code, see gpusim.engine.fetch. stall: the compiler's count, and what the hardware adds to it while operands are
+read."""
 
 IMAGE_ACCESS = np.dtype([
     ("first", "<i4"), ("count", "<i4"), ("tensor", "<i4"), ("wavefronts", "<u2"), ("ideal", "<u2"),
@@ -90,6 +92,8 @@ class ProgramImage:
     cta_class: np.ndarray
     cta_bases: np.ndarray
     num_statics: int
+    num_pieces: int  # of the code
+    constant_lines: int
     warps_per_cta: int
     flags: FlagState
     flag_name: str  # of their tensor
@@ -115,8 +119,10 @@ def image_of(program: Program, spec: GpuSpec) -> ProgramImage:
     flags = _flags(program, roles, ops)
     _mark_cached(program, table, ops)
     ends = np.cumsum([len(part) for part in ops]).astype(np.int64)
+    rows = np.concatenate(ops)
+    rows["piece"] = pieces_of(rows["pc"], spec)
     return ProgramImage(
-        ops=np.concatenate(ops),
+        ops=rows,
         accesses=accesses,
         requests=requests,
         role_first_op=ends - np.array([len(part) for part in ops]),
@@ -127,6 +133,8 @@ def image_of(program: Program, spec: GpuSpec) -> ProgramImage:
         cta_class=program.cta_class.astype(np.int32),
         cta_bases=np.ascontiguousarray(program.cta_bases, np.int64),
         num_statics=len(program.statics),
+        num_pieces=int(rows["piece"].max()) + 1,
+        constant_lines=constant_lines(program.launch.parameter_bytes, spec),
         warps_per_cta=program.warps_per_cta,
         flags=flags,
         flag_name=program.flags.name,

@@ -18,7 +18,7 @@ def launch_sectors(spec: GpuSpec, num_instructions: int) -> int:
     Each GPC reads the beginning of the code once, whether it gets CTAs or not; each partition of L2 reads what another
     one owns of it.
     """
-    code_bytes = min(num_instructions * spec.launch.instruction_bytes, spec.launch.code_bytes)
+    code_bytes = min(num_instructions * spec.fetch.instruction_bytes, spec.launch.code_bytes)
     readers = len({gpc for gpc, _ in spec.noc.gpc_runs}) + spec.l2.partitions - 1
     return spec.launch.other_sectors + readers * -(-code_bytes // spec.l2.sector_bytes)
 

@@ -33,6 +33,8 @@ class Machine(NamedTuple):
     barrier_base: int
     barrier_per_warp: int
     taken_branch: int
+    fetch_next: int
+    fetch_late: int
     wide_after_tensor: int
     wide_between_tensor: int
     tensor_last_read: int
@@ -97,6 +99,8 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         barrier_base=spec.barrier.base_cycles,
         barrier_per_warp=spec.barrier.cycles_per_warp,
         taken_branch=spec.issue.taken_branch_cycles,
+        fetch_next=spec.fetch.next_cycles,
+        fetch_late=spec.fetch.late_cycles,
         wide_after_tensor=spec.issue.wide_after_tensor_cycles,
         wide_between_tensor=spec.issue.wide_between_tensor_cycles,
         tensor_last_read=spec.issue.tensor_last_read_cycles,

@@ -12,6 +12,7 @@ from gpusim.engine.barriers import release_barriers
 from gpusim.engine.bulk import land
 from gpusim.engine.clusters import leave_cluster, receive_message
 from gpusim.engine.execute import execute, send
+from gpusim.engine.fetch import enter_piece
 from gpusim.engine.image import ACTIVE, FLAG, TAKEN, YIELD
 from gpusim.engine.l1 import REQUESTS
 from gpusim.engine.lsu import NO_BOARD, accept
@@ -189,7 +190,11 @@ def issue(st, mach, ops, acc, bases, win, s, p, time):
             warp.branch_end = time + mach.taken_branch
         if row.kind != EXIT or not row.flags & ACTIVE:
             warp.op += distance
-            warp.ready = ready_time(warp, ops[warp.op])
+            following = ops[warp.op]
+            if following.piece != row.piece:
+                there = enter_piece(st.code[s], mach, following.piece, time)
+                warp.code_end = there + mach.fetch_late if there > warp.stall_end else 0
+            warp.ready = ready_time(warp, following)
         else:
             leave(part, w)
             slot = st.slots[s, warp.cta_slot]

@@ -91,8 +91,9 @@ def ready_time(warp, row):
     if warp.queued > 0 and (row.kind == EXIT or row.flags & FENCE):
         return NEVER
     long_release, short_release = boards_release(warp, row)
+    fetched = max(warp.code_end, warp.constant_end)
     released = max(max(barrier_release(warp, row), warp.membar_end), max(long_release, short_release))
-    return min(NEVER, max(max(warp.stall_end, warp.branch_end), released))
+    return min(NEVER, max(max(warp.stall_end, max(warp.branch_end, fetched)), released))
 
 
 @njit(cache=True, nogil=True)

@@ -24,7 +24,7 @@ from gpusim.engine.memory_state import MEMORY_COUNTERS, MemoryState, new_memory
 from gpusim.engine.result import SimulationResult
 from gpusim.engine.sampling import extrapolate, sampled_ctas
 from gpusim.engine.sequence import hit_rates, simulate_in_turn
-from gpusim.engine.state import COUNTERS, SmState, new_state, new_window
+from gpusim.engine.state import COUNTERS, NEVER, SmState, new_state, new_window
 from gpusim.errors import UserError, did_you_mean
 from gpusim.program import Program
 
@@ -96,6 +96,8 @@ def simulate(
     began = time.perf_counter()
     machine, image = machine_of(spec, policy=policy), image_of(program, spec)
     state = _state(program, image, machine, spec, blocks_per_sm, record)
+    if launch_overhead:
+        state.code[:] = state.sms["constants"] = NEVER
     memory = _memory(program, spec, l2) if memory is None else memory
     start = spec.launch.start_cycles if launch_overhead else 0
     window = window_cycles or longest_window(program, spec)
@@ -159,10 +161,10 @@ def _blocks(
     unknown = np.full(program.num_ctas, -1, np.int64)
     kept = unknown.copy(), unknown.copy(), unknown.astype(np.int32)
     if clusters.size > 1:
-        return ClusterScheduler(image, state, np.arange(spec.sm.count), ctas, blocks_per_sm, spec.launch.cta_gap_cycles,
+        return ClusterScheduler(image, state, np.arange(spec.sm.count), ctas, blocks_per_sm, spec,
                                 *kept, clusters=clusters, gpc_of=_gpc_of(spec))
     sms = fill_order(spec.noc.gpc_runs, program.num_ctas)
-    return BlockScheduler(image, state, sms, ctas, blocks_per_sm, spec.launch.cta_gap_cycles, *kept)
+    return BlockScheduler(image, state, sms, ctas, blocks_per_sm, spec, *kept)
 
 
 def _groups(
@@ -210,7 +212,8 @@ def _state(
     capacity = l1_bytes(spec, program.launch, blocks_per_sm) if image.ops["cached"].any() else None
     warpgroups = -(-image.warps_per_cta // WARPS_PER_WARPGROUP) if (image.ops["kind"] == Kind.wgmma).any() else 0
     state = new_state(machine.num_sms, machine.max_warps, blocks_per_sm,
-                      new_l1(machine.num_sms, image.requests, capacity), len(image.mbarrier_arrivals), warpgroups)
+                      new_l1(machine.num_sms, image.requests, capacity), image.num_pieces,
+                      len(image.mbarrier_arrivals), warpgroups)
     if record is not None:
         state.sms[record.sm]["record_start"], state.sms[record.sm]["record_end"] = record.start_cycle, record.end_cycle
     return state

@@ -28,7 +28,7 @@ WGMMAS = 256
 """wgmma that a warp may have issued and that the tensor pipe has not started."""
 PART_WARPS = 16
 """Most warps of a sub-partition."""
-SPANS = 8
+SPANS = 12
 """Most states between two issues of a warp, see gpusim.engine.attribution."""
 COUNTERS = (
     "shared_requests_load", "shared_requests_store", "shared_requests_ldgsts",
@@ -47,6 +47,8 @@ WARP = np.dtype([
     ("last_issue", "<i8"),
     ("stall_end", "<i8"),
     ("branch_end", "<i8"),  # end of a taken branch
+    ("code_end", "<i8"),  # when its next instruction has been fetched
+    ("constant_end", "<i8"),  # when its first constants have been
     ("barrier_end", "<i8"),  # NEVER + barrier while waiting at a CTA barrier
     ("not_selected", "<i8"),  # cycles since the last issue in which another warp was preferred
     ("dispatch", "<i8"),  # cycles since the last issue in which the dispatcher was held
@@ -131,6 +133,7 @@ SM = np.dtype([
     ("tag_head", "<i8"), ("tags", "<i8", (QUEUE_ENTRIES,)),  # the same of the queue for the tag stage
     ("record_start", "<i8"), ("record_end", "<i8"),  # cycles whose events are kept; empty unless the user asked
     ("states", "<i8", (len(WARP_STATES),)), ("counters", "<f8", (len(COUNTERS),)),
+    ("constants", "<i8"),  # when they are here, NEVER: nobody asked
     ("spans", "<i8"), ("span_state", "<i8", (SPANS,)), ("span_end", "<i8", (SPANS,)),  # states since an issue
 ], align=True)
 STATIC = np.dtype([("issued", "<i8"), ("cycles", "<i8", (len(WARP_STATES),))], align=True)
@@ -170,7 +173,8 @@ memory writes it between windows; SMs read what is older than the longest window
 
 
 class SmState(NamedTuple):
-    """S SMs, W warp slots each (slot % 4 is the sub-partition), C CTA slots, M mbarriers and G warpgroups of a CTA."""
+    """S SMs, W warp slots each (slot % 4 is the sub-partition), C CTA slots, M mbarriers and G warpgroups of a CTA, F
+    pieces of code."""
 
     warps: np.ndarray  # (S, W) WARP
     parts: np.ndarray  # (S, 4) SUB_PARTITION
@@ -180,6 +184,7 @@ class SmState(NamedTuple):
     mbarriers: np.ndarray  # (S, C, M) MBARRIER
     warpgroups: np.ndarray  # (S, C, G) WARPGROUP
     stores: np.ndarray  # (S,) STORE_ANSWERS
+    code: np.ndarray  # (S, F + 1) i8: when each of F pieces of code is in the SM, NEVER: not asked for
 
 
 class Window(NamedTuple):
@@ -194,13 +199,13 @@ class Window(NamedTuple):
 
 
 def new_state(
-    sms: int, warps: int, cta_slots: int, l1: L1State, mbarriers: int = 0, warpgroups: int = 0
+    sms: int, warps: int, cta_slots: int, l1: L1State, pieces: int, mbarriers: int = 0, warpgroups: int = 0
 ) -> SmState:
-    """Empty SMs at cycle 0."""
+    """Empty SMs at cycle 0 that have all code and constants."""
     state = SmState(np.zeros((sms, warps), WARP), np.zeros((sms, 4), SUB_PARTITION),
                     np.zeros((sms, cta_slots), CTA_SLOT), np.zeros(sms, SM), l1,
                     np.zeros((sms, cta_slots, mbarriers), MBARRIER), np.zeros((sms, cta_slots, warpgroups), WARPGROUP),
-                    np.zeros(sms, STORE_ANSWERS))
+                    np.zeros(sms, STORE_ANSWERS), np.zeros((sms, pieces + 1), np.int64))
     state.warps["ready"] = NEVER
     state.parts["next_issue"] = NEVER
     for last in ("tensor_start", "triple_start", "vector_start"):

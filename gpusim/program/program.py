@@ -65,6 +65,7 @@ class Launch:
     registers_per_thread: int
     shared_bytes: int  # dynamic + static, without the driver's reservation
     cluster: tuple[int, int, int] = (1, 1, 1)
+    parameter_bytes: int = 0  # that the kernel reads of its parameters
 
     @property
     def cluster_size(self) -> int:

@@ -19,6 +19,7 @@ FIRST_ADDRESS = 1 << 32
 ELEMENT_BYTES = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8, "tf32": 4, "e4m3": 1, "e5m2": 1,
                  "i8": 1, "u8": 1, "i16": 2, "u16": 2, "i32": 4, "u32": 4, "i64": 8, "u64": 8}
 BANK_BYTES = 0x1000
+POINTER_BYTES = 8
 BLOCK_DIM, GRID_DIM, STACK_TOP = 0x0, 0xC, 0x28
 STACK_BYTES = 1 << 20
 
@@ -58,6 +59,10 @@ class SassLaunch:
     @property
     def threads(self) -> int:
         return math.prod(self.block)
+
+    @property
+    def parameter_bytes(self) -> int:
+        return sum(param.bytes if isinstance(param, Scalar) else POINTER_BYTES for param in self.params)
 
 
 @dataclass(frozen=True)
@@ -109,7 +114,8 @@ def constant_bank(launch: SassLaunch, tensors: tuple[TensorInfo, ...], abi: Abi)
     _put(bank, STACK_TOP, (STACK_BYTES,), 4)
     at = abi.parameters
     for param in launch.params:
-        value, size = (param.value, param.bytes) if isinstance(param, Scalar) else (next(pointers).base_address, 8)
+        value, size = (param.value, param.bytes) if isinstance(param, Scalar) else (
+            next(pointers).base_address, POINTER_BYTES)
         at = -(-at // size) * size
         _put(bank, at, (value,), size)
         at += size

@@ -78,7 +78,8 @@ def _program(code: _Code, placement: Placement) -> Program:
     classes = tuple(_cta_class(code, rows, probe, patterns[id(probe)], residues) for probe, residues in pairs)
     return Program(
         name=code.function.name, statics=statics_of(code.function), classes=classes,
-        launch=Launch(launch.grid, launch.threads, launch.registers, launch.shared_bytes),
+        launch=Launch(launch.grid, launch.threads, launch.registers, launch.shared_bytes,
+                      parameter_bytes=launch.parameter_bytes),
         cta_class=placement.cta_class, cta_bases=placement.cta_bases, cta_index=placement.cta_index,
         tensors=code.tensors, notes=_notes(code, placement),
     )

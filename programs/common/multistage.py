@@ -14,7 +14,10 @@ from common.staging import StagedOperand, next_stage_code
 from common.tensor_op import interleaved_pieces
 from gpusim import Context, KRange, dead_load_lines
 
-__all__ = ["CLEARS", "MainLoop", "multistage", "require_multistage"]
+__all__ = ["CLEARS", "PARAMETER_BYTES", "MainLoop", "multistage", "require_multistage"]
+
+PARAMETER_BYTES = 368
+"""Of cutlass::gemm::kernel::Gemm::Params, all of which the kernel reads (cuobjdump --dump-resource-usage)."""
 
 CLEARS = ("none", "zfill", "clear_last_stage")
 """SharedMemoryClearOption: what becomes of shared memory where a tile leaves the problem. none: it stays; zfill: zeros;
@@ -58,6 +61,7 @@ def require_multistage(num_stages: int, clear: str, *, instead: str) -> None:
 @gs.device_function
 def multistage(ctx: Context, loop: MainLoop, num_stages: int, clear: str) -> None:
     """Prologue, main loop and the wait for the last copies, each in its scope."""
+    ctx.parameters(PARAMETER_BYTES)
     with ctx.scope("prologue"):
         _fill(ctx, loop, num_stages)
         if clear == "clear_last_stage":

@@ -7,7 +7,7 @@ Source: cutlass/gemm/threadblock/mma_pipelined.h.
 from __future__ import annotations
 
 import gpusim as gs
-from common.multistage import MainLoop
+from common.multistage import PARAMETER_BYTES, MainLoop
 from common.staging import next_stage_code
 from gpusim import Context
 
@@ -19,6 +19,7 @@ STAGES = 2
 @gs.device_function
 def pipelined(ctx: Context, loop: MainLoop) -> None:
     """Prologue and main loop, each in its scope."""
+    ctx.parameters(PARAMETER_BYTES)
     a, b = loop.operands
     stage_code = next_stage_code(ctx, loop.operands, stages=STAGES, ldmatrix=loop.ldmatrix)
     with ctx.scope("prologue"):

@@ -30,7 +30,8 @@ class Schedule:
     the main loop. ``persistent``: CTAs take tile after tile. ``registers`` of producers and consumers, (0, 0): nobody
     asks. Instructions: ``all_warps`` execute at the start, ``producer`` and ``consumer`` besides, a consumer before
     its first stored part (``epilogue``), anybody ``between`` tiles and to find that there is none (``end``); ``moves``:
-    R2UR per stage, where the producer keeps its counters in vector registers."""
+    R2UR per stage, where the producer keeps its counters in vector registers. ``parameter_bytes`` that are read:
+    lines of 64 bytes that the code names."""
 
     consumers: int
     own_staging: bool
@@ -40,15 +41,16 @@ class Schedule:
     producer: int
     consumer: int
     epilogue: int
+    parameter_bytes: int
     between: int = 0
     end: int = 0
     moves: int = 0
 
 
 SCHEDULES = {
-    "warp_specialized": Schedule(1, False, False, (0, 0), all_warps=58, producer=40, consumer=4, epilogue=74),
-    "cooperative": Schedule(2, True, True, (40, 232), all_warps=170, producer=80, consumer=50, epilogue=36, between=120,
-                            end=30, moves=8),
+    "warp_specialized": Schedule(1, False, False, (0, 0), all_warps=58, producer=40, consumer=4, epilogue=74, parameter_bytes=368),
+    "cooperative": Schedule(2, True, True, (40, 232), all_warps=170, producer=80, consumer=50, epilogue=36, parameter_bytes=688,
+                            between=120, end=30, moves=8),
 }
 
 
@@ -118,6 +120,7 @@ class Sm90Gemm:
     def begin(self, role: str) -> None:
         """What every warp does until roles part: decide its role, find its first tile; the first one makes barriers."""
         ctx, plan = self.ctx, self.schedule
+        ctx.parameters(plan.parameter_bytes)
         with ctx.scope("prologue"):
             ctx.code(gs.setup_lines(ctx.recorder.registers, plan.all_warps, []))
             if role == "producer":

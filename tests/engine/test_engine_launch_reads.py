@@ -23,7 +23,7 @@ def test_code_takes_the_measured_sectors(row: pd.Series) -> None:
 
 def test_no_more_code_is_read_than_a_gpc_keeps() -> None:
     spec = gs.load_gpu("h200")
-    most = spec.launch.code_bytes // spec.launch.instruction_bytes
+    most = spec.launch.code_bytes // spec.fetch.instruction_bytes
     assert launch_sectors(spec, most - 2) < launch_sectors(spec, most) == launch_sectors(spec, 10 * most)
 
 
