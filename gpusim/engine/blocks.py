@@ -39,7 +39,7 @@ def fill_order(runs: Sequence[tuple[int, int]], num_ctas: int) -> np.ndarray:
 class BlockScheduler:
     """CTAs in launch order go to SMs in turn, one per SM and round, later to whoever finishes first.
 
-    An SM starts its next CTA ``cta_gap_cycles`` after one has ended, so no start falls into the window that saw the end.
+    An SM starts its next CTA ``cta_gap_cycles`` after one has ended: no start falls into the window that saw the end.
     """
 
     image: ProgramImage
@@ -144,15 +144,14 @@ class BlockScheduler:
         fresh = np.zeros((), WARP)
         op = image.role_first_op[role]
         code_end, constant_end = self._cold.ends(state.code[sm], state.sms[sm], int(image.ops["piece"][op]), cycle)
-        ready = max(cycle, code_end, constant_end)
         fresh["live"], fresh["op"], fresh["group_board"], fresh["age"] = 1, op, -1, self._arrived
         fresh["cta"], fresh["cta_slot"], fresh["warp"] = cta, slot, warp
         fresh["warp_row"] = warp - image.role_first_warp[role]
         fresh["last_issue"], fresh["stall_end"], fresh["start"] = cycle - 1, cycle, cycle
-        fresh["code_end"], fresh["constant_end"], fresh["ready"] = code_end, constant_end, ready
+        fresh["code_end"], fresh["constant_end"], fresh["ready"] = code_end, constant_end, constant_end
         state.warps[sm, w] = fresh
         self._arrived += 1
         state.sms[sm]["warp_cycles"] -= cycle
         state.parts[sm, part]["slots"][state.parts[sm, part]["live"]] = w
         state.parts[sm, part]["live"] += 1
-        state.parts[sm, part]["next_issue"] = min(int(state.parts[sm, part]["next_issue"]), ready)
+        state.parts[sm, part]["next_issue"] = min(int(state.parts[sm, part]["next_issue"]), constant_end)

@@ -1,5 +1,5 @@
 """Models when code and constants are in an SM: pieces of some lines, the next on its way when a warp enters one.
-Leaves out evictions (loops of up to 24 KiB run at full rate, fetch_loops.csv) and code beyond what a launch preloads."""
+Leaves out evictions (loops of up to 24 KiB run at full rate, fetch_loops.csv) and code beyond what GPCs preload."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def pieces_of(pcs: np.ndarray, spec: GpuSpec) -> np.ndarray:
     """Piece of the code in which each op's instruction stands; ``pcs``: static instructions of all ops of all roles.
 
     Instructions stand in the order in which they are first executed. The first line is a piece of its own: the first
-    waits of a kernel are 8 instructions behind its start, then 24 apart (prologue_stalls.csv).
+    waits of a kernel are 8 instructions behind its start, then 24 apart (kernel_stalls.csv).
     """
     _, first, static = np.unique(pcs, return_index=True, return_inverse=True)
     place = np.argsort(np.argsort(first))[static]
@@ -35,35 +35,35 @@ def constant_lines(parameter_bytes: int, spec: GpuSpec) -> int:
 
 @njit(cache=True, nogil=True)
 def enter_piece(code, mach, piece, time):
-    """A warp goes on in another piece at ``time`` or when it is there, which is what this returns."""
-    there = code[piece]
-    if there >= NEVER:
-        there = code[piece] = time + mach.fetch_next
+    """A warp could go on in another piece at ``time``; returns when it does."""
+    if code[piece] >= NEVER:
+        code[piece] = time + mach.fetch_next
+    entered = code[piece] + mach.fetch_late if code[piece] > time else time
     if code[piece + 1] >= NEVER:
-        code[piece + 1] = max(there, time) + mach.fetch_next
-    return there
+        code[piece + 1] = entered + mach.fetch_next
+    return entered
 
 
 @dataclass(frozen=True)
 class ColdStart:
-    """What the first warps of an SM wait for together before their first instruction: its code, then constants.
+    """What the CTAs that come to an SM first wait for: the first instruction's code, then constants.
 
-    Kernels read their parameters here and there; here they read all lines as they start.
+    Kernels read their parameters here and there; here they read all lines as they start. CTAs that come later find the
+    beginning of the code there, whatever class they are of: it is the same in all.
     """
 
     fetch: Fetch
     constant_lines: int
 
     def ends(self, code: np.ndarray, sm: np.void, piece: int, time: int) -> tuple[int, int]:
-        """When a warp that comes at ``time`` has both. code: (F + 1,) i8, when the pieces are in the SM; sm: its record."""
-        if code[piece] >= NEVER:
-            code[piece] = time + self.fetch.first_cycles
-        there = int(code[piece])
-        if code[piece + 1] >= NEVER:
-            code[piece + 1] = max(there, time) + self.fetch.next_cycles
-        if sm["constants"] >= NEVER:
-            sm["constants"] = there + self._constant_cycles()
-        return there, int(sm["constants"])
+        """When a warp that comes at ``time`` has either. code: (F + 1,) i8, when the SM has each piece; sm: SM."""
+        if sm["begun"] >= NEVER:
+            sm["begun"] = time
+        if sm["begun"] != time:
+            return time, time
+        there = time + self.fetch.first_cycles
+        code[piece], code[piece + 1] = there, min(int(code[piece + 1]), there + self.fetch.next_cycles)
+        return there, there + self._constant_cycles()
 
     def _constant_cycles(self) -> int:
         if not self.constant_lines:

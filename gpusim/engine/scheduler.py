@@ -192,8 +192,7 @@ def issue(st, mach, ops, acc, bases, win, s, p, time):
             warp.op += distance
             following = ops[warp.op]
             if following.piece != row.piece:
-                there = enter_piece(st.code[s], mach, following.piece, time)
-                warp.code_end = there + mach.fetch_late if there > warp.stall_end else 0
+                warp.code_end = enter_piece(st.code[s], mach, following.piece, warp.stall_end)
             warp.ready = ready_time(warp, following)
         else:
             leave(part, w)

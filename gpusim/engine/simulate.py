@@ -97,7 +97,7 @@ def simulate(
     machine, image = machine_of(spec, policy=policy), image_of(program, spec)
     state = _state(program, image, machine, spec, blocks_per_sm, record)
     if launch_overhead:
-        state.code[:] = state.sms["constants"] = NEVER
+        state.code[:] = state.sms["begun"] = NEVER
     memory = _memory(program, spec, l2) if memory is None else memory
     start = spec.launch.start_cycles if launch_overhead else 0
     window = window_cycles or longest_window(program, spec)

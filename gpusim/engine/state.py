@@ -133,7 +133,7 @@ SM = np.dtype([
     ("tag_head", "<i8"), ("tags", "<i8", (QUEUE_ENTRIES,)),  # the same of the queue for the tag stage
     ("record_start", "<i8"), ("record_end", "<i8"),  # cycles whose events are kept; empty unless the user asked
     ("states", "<i8", (len(WARP_STATES),)), ("counters", "<f8", (len(COUNTERS),)),
-    ("constants", "<i8"),  # when they are here, NEVER: nobody asked
+    ("begun", "<i8"),  # when the first CTA came, NEVER: none yet, -1: it does not matter
     ("spans", "<i8"), ("span_state", "<i8", (SPANS,)), ("span_end", "<i8", (SPANS,)),  # states since an issue
 ], align=True)
 STATIC = np.dtype([("issued", "<i8"), ("cycles", "<i8", (len(WARP_STATES),))], align=True)
@@ -213,6 +213,7 @@ def new_state(
     state.parts["last_slot"] = state.parts["last_tensor"] = -1
     state.slots["cta"] = -1
     state.sms["next_accept"] = state.sms["wgmma_event"] = NEVER
+    state.sms["begun"] = -1
     return state
 
 

@@ -48,9 +48,10 @@ class Schedule:
 
 
 SCHEDULES = {
-    "warp_specialized": Schedule(1, False, False, (0, 0), all_warps=58, producer=40, consumer=4, epilogue=74, parameter_bytes=368),
-    "cooperative": Schedule(2, True, True, (40, 232), all_warps=170, producer=80, consumer=50, epilogue=36, parameter_bytes=688,
-                            between=120, end=30, moves=8),
+    "warp_specialized": Schedule(1, False, False, (0, 0), all_warps=58, producer=40, consumer=4, epilogue=74,
+                                 parameter_bytes=368),
+    "cooperative": Schedule(2, True, True, (40, 232), all_warps=170, producer=80, consumer=50, epilogue=36,
+                            parameter_bytes=688, between=120, end=30, moves=8),
 }
 
 

@@ -88,7 +88,7 @@ int main(int argc, char **argv) {
   Params p; memset(&p, 0, sizeof p); float *g, *s; uint32_t *o; CK(cudaMalloc(&g, 64 << 20)); CK(cudaMalloc(&s, 4)); CK(cudaMalloc(&o, 16384)); CK(cudaMemset(g, 0, 64 << 20));
   p.g = g; p.sink = s; p.out = o; p.jump = -1; static uint32_t h[4096];
   puts("kernel,before,ctas,warps,warp,segment,cycles");
-  char const *names[] = {"line", "line after a load", "jumps", "constants", "chain of 4 cycles", "chains of 2 cycles", "first, uniform then indexed, ctaid", "first, indexed then uniform, ctaid", "indexed constants"};
+  char const *names[] = {"line", "line after a load", "jumps", "constants", "chain of 4 cycles", "chains of 2 cycles", "uniform then indexed constant then block number", "indexed then uniform constant then block number", "indexed constants"};
   for (int way = 0; way < 9; way++) for (int ctas : {1, 132}) for (int warps : {1, 4, 8}) for (int launch = 0; launch < (once ? 1 : 3); launch++) {
     if (!once && launch == 2) { other<0><<<132 * 8, 128>>>(g + (8 << 20)); other<0><<<132 * 8, 128>>>(g + (8 << 20)); }
     p.pad[0] = launch;

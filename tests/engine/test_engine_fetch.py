@@ -1,0 +1,112 @@
+"""Code and constants that an SM has not read yet: waits for them on a profiled launch, against the chip's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from engine_programs import Row, issue_cycles, loop, program, run, small_gpu
+
+import gpusim as gs
+from gpusim.engine import WARP_STATES, SimulationResult
+from gpusim.engine.fetch import constant_lines, pieces_of
+
+GPU = small_gpu(1)
+FETCH = GPU.fetch
+START = GPU.launch.start_cycles
+LINE = FETCH.line_bytes // FETCH.instruction_bytes
+PIECE = FETCH.piece_lines * LINE
+MEASURED = pd.read_csv(Path(gs.__file__).parent / "data" / "hardware" / "h200" / "fetch_cold.csv")
+
+
+def cold(body: list[Row], **options: object) -> SimulationResult:
+    """As a profiler launches it: nothing of the code is in the SM."""
+    return run(program(body, **options), GPU, launch_overhead=True)  # type: ignore[arg-type]
+
+
+def cycles_of(result: SimulationResult, state: str) -> int:
+    return int(result.state_cycles[:, WARP_STATES.index(state)].sum())
+
+
+def test_the_first_instruction_waits_for_its_code() -> None:
+    result = cold([Row("NOP")])
+    assert issue_cycles(result) == [START + FETCH.first_cycles, START + FETCH.first_cycles + 1]
+    assert cycles_of(result, "no_instruction") == FETCH.first_cycles
+
+
+def test_one_more_instruction_than_a_piece_has_waits_for_the_next() -> None:
+    """At full rate: what follows a piece comes some cycles after that was entered, and the warp a little later."""
+    times = np.array(issue_cycles(cold([Row("NOP")] * (LINE + 2 * PIECE)))) - START - FETCH.first_cycles
+    turn = FETCH.next_cycles + FETCH.late_cycles
+    pieces = [range(LINE), range(turn, turn + PIECE), range(2 * turn, 2 * turn + PIECE)]
+    assert times[:-1].tolist() == [cycle for piece in pieces for cycle in piece]
+
+
+@pytest.mark.parametrize("stall", [FETCH.next_cycles // PIECE, FETCH.next_cycles // PIECE + 2])
+def test_code_that_takes_as_long_as_its_successor_to_come_never_waits(stall: int) -> None:
+    body = [Row("NOP", stall=FETCH.next_cycles), *[Row("NOP", stall=stall)] * (8 * PIECE)]
+    assert cycles_of(cold(body), "no_instruction") == FETCH.first_cycles
+
+
+def test_a_loop_waits_in_its_first_turn_only() -> None:
+    body = [Row("NOP")] * (2 * PIECE)
+    once, often = (cycles_of(cold(loop(body, turns)), "no_instruction") for turns in (1, 5))
+    assert once == often > FETCH.first_cycles
+
+
+def test_ctas_that_come_later_find_the_code() -> None:
+    body = [Row("NOP")] * (4 * PIECE)
+    alone, more = (cold(body, ctas=ctas, shared_bytes=200_000) for ctas in (1, 3))
+    assert cycles_of(more, "no_instruction") == cycles_of(alone, "no_instruction") > FETCH.first_cycles
+    assert cycles_of(more, "imc_miss") == cycles_of(alone, "imc_miss")
+
+
+def test_warps_that_start_together_wait_together() -> None:
+    body = [Row("NOP", stall=4)]
+    assert cycles_of(run(program([(8, body)], ctas=2), GPU, launch_overhead=True), "no_instruction") == (
+        16 * FETCH.first_cycles)
+
+
+def test_nothing_waits_where_launches_are_not_counted() -> None:
+    result = run(program([Row("NOP")] * (4 * PIECE)), GPU)
+    assert issue_cycles(result) == list(range(4 * PIECE + 1))
+
+
+@pytest.mark.parametrize(("parameter_bytes", "lines"), [(0, 0), (8, 1), (48, 1), (49, 2), (112, 2), (368, 6)])
+def test_parameters_begin_in_the_middle_of_a_line(parameter_bytes: int, lines: int) -> None:
+    """At byte 528 of the constant bank, 16 behind the beginning of a line of 64."""
+    assert constant_lines(parameter_bytes, gs.load_gpu("h200")) == lines
+
+
+@pytest.mark.parametrize("size", [8, 368])
+def test_the_first_instruction_waits_for_the_parameters_too(size: int) -> None:
+    tiny = program([Row("NOP")])
+    tiny = replace(tiny, launch=replace(tiny.launch, parameter_bytes=size))
+    result = run(tiny, GPU, launch_overhead=True)
+    expected = FETCH.first_constant_cycles + (constant_lines(size, GPU) - 1) * FETCH.constant_cycles
+    assert cycles_of(result, "imc_miss") == expected
+    assert issue_cycles(result)[0] == START + FETCH.first_cycles + expected
+
+
+def test_instructions_stand_in_the_order_in_which_they_are_first_executed() -> None:
+    pcs = np.array([7, 3, *range(10, 40), 3, 7, 3])
+    assert pieces_of(pcs, GPU).tolist() == [0, 0, *[0] * (LINE - 2), *[1] * (30 - LINE + 2), 0, 0, 0]
+
+
+def line_of(stall: int, count: int) -> float:
+    """Cycles from the first to the last of ``count`` instructions of a straight line that the SM has not run."""
+    times = issue_cycles(cold([Row("NOP", stall=8)] * LINE + [Row("NOP", stall=stall)] * count))[LINE:-1]
+    return times[-1] - times[0]
+
+
+@pytest.mark.parametrize(("kernel", "stall"), [("line", 1), ("chains of 2 cycles", 2), ("chain of 4 cycles", 4)])
+def test_straight_lines_take_as_long_as_on_the_chip(kernel: str, stall: int) -> None:
+    """One warp of one CTA, 16 FFMA and a read of the clock at a time; the first read, and what is behind it, apart."""
+    rows = MEASURED[(MEASURED.kernel == kernel) & (MEASURED.before == "profiler") & (MEASURED.ctas == 1)
+                    & (MEASURED.warps == 1)]
+    parts = [int(cycles) for row in rows.cycles for cycles in row.split()][2:]
+    instructions = len(parts) * (17 if stall == 1 else 16)  # with stalls of two cycles and more the read is free
+    assert line_of(stall, instructions) == pytest.approx(sum(parts), rel=0.03)
