@@ -102,6 +102,26 @@ def test_registers_can_be_given() -> None:
     assert hgemm(128, 128, 128, registers=128).launch.registers_per_thread == 128
 
 
+def test_parameters_are_pointers_and_extents_where_nothing_is_said() -> None:
+    assert hgemm(64, 64, 64, tile=(64, 64, 32)).launch.parameter_bytes == 3 * (8 + 2 * 4)
+
+
+@pytest.mark.parametrize(("said", "read"), [(4, 16), (368, 368)])
+def test_a_kernel_says_how_many_bytes_of_parameters_it_reads(said: int, read: int) -> None:
+    @gs.kernel
+    def structured(ctx: Context, A: GmemTensor) -> None:
+        ctx.launch((1, 1), warps=1)
+        ctx.parameters(said)
+        ctx.sync_threads()
+
+    assert structured.record(SPEC, gs.tensor("A", gs.f32, (32, 32))).launch.parameter_bytes == read
+
+
+@pytest.mark.parametrize("name", ["gemm_multistage", "gemm_pipelined", "sgemm_pipelined", "gemm_splitk_serial"])
+def test_kernels_of_cutlass_read_their_whole_structure(name: str) -> None:
+    assert gs.load_program(name).record(SPEC, {"M": 128, "N": 128, "K": 256}).launch.parameter_bytes == 368
+
+
 def test_roles_take_consecutive_warps() -> None:
     @gs.kernel
     def two_roles(ctx: Context, A: GmemTensor) -> None:

@@ -60,6 +60,13 @@ def test_copies_with_zero_fill_know_their_lanes(architecture: str) -> None:
             assert np.array_equal(filled == 1, rows + 7 * k >= 5 * n)
 
 
+def test_parameters_are_pointers_and_numbers() -> None:
+    params = (TensorPointer("a", "f32", (3, 96), True), TensorPointer("b", "f32", (5, 128)), Scalar(5), Scalar(7, 8))
+    assert SassLaunch((3, 1, 1), (128, 1, 1), params, 512, 32).parameter_bytes == 8 + 8 + 4 + 8
+    program = load("sm90", "producer_consumer", SassLaunch((3, 1, 1), (128, 1, 1), params[:3], 512, 32))
+    assert program.launch.parameter_bytes == 20
+
+
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_specialised_warps_are_roles(architecture: str) -> None:
     params = (TensorPointer("a", "f32", (3, 96), True), TensorPointer("b", "f32", (5, 128)), Scalar(5))
