@@ -10,8 +10,8 @@ from numba import njit
 
 from gpusim.engine.memory_state import MEMORY_COUNTERS, NEAR
 
-__all__ = ["Place", "bits", "copy_slice", "find", "mix", "owner", "pick", "read_home", "read_near", "touch",
-           "wait", "write_wait"]
+__all__ = ["Place", "bits", "copy_slice", "find", "mix", "owner", "pick", "read_home", "read_near", "slice_wait",
+           "touch", "wait", "write_wait"]
 
 READ, HIT, FABRIC, DRAM_READ, DRAM_WRITTEN = (MEMORY_COUNTERS.index(name) for name in (
     "l2_sectors_read", "l2_sector_hits_read", "l2_sectors_fabric", "dram_bytes_read", "dram_bytes_written"))
@@ -123,9 +123,14 @@ def wait(free, index, now, service):
 
 
 @njit(cache=True, nogil=True)
-def slice_wait(mem, mach, k, now, sectors):
-    """Cycles until a slice has looked a line up and sent its sectors: two parts of it, each with its own work."""
+def slice_wait(mem, mach, k, now, sectors, near):
+    """Cycles until a slice has looked a line up and sent its sectors: two parts of it, each with its own work.
+
+    What it sends over the fabric, not to ``near`` SMs, does not take its way to them.
+    """
     looked_up = wait(mem.lookup_free, k, now, mach.slice_lookup_cycles)
+    if not near:
+        return looked_up
     return max(looked_up, wait(mem.slice_free, k, now, sectors * mach.slice_cycles_per_sector))
 
 
@@ -164,7 +169,7 @@ def read_home(mem, mach, place, mask, fill, now, arrival, near):
     """Read sectors at the slice that owns the line, reached at ``arrival``; returns when they leave it."""
     way = touch(mem, mach, place, place.slice, near)
     missing = missing_sectors(mem.total[0], way, mask)
-    taken = slice_wait(mem, mach, place.slice, now, bits(mask))
+    taken = slice_wait(mem, mach, place.slice, now, bits(mask), near)
     if missing:
         missing |= fill & ~way.valid
         way.ready = max(way.ready, arrival + dram_wait(mem, mach, place.slice, place.hash, now, 32.0 * bits(missing)))
@@ -180,7 +185,7 @@ def read_near(mem, mach, partition, place, mask, fill, now, arrival):
     near = copy_slice(mach, place, partition)
     way = touch(mem, mach, place, near)
     missing = missing_sectors(mem.total[0], way, mask)
-    taken = slice_wait(mem, mach, near, now, bits(mask))
+    taken = slice_wait(mem, mach, near, now, bits(mask), True)
     if missing:
         mem.total[0].counters[FABRIC] += bits(missing)
         there = read_home(mem, mach, place, missing, fill, now, arrival + mach.fabric_latency / 2, False)

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from gpusim.arch import load_gpu
 from gpusim.engine.machine import machine_of, machine_record
-from gpusim.engine.slices import owner
+from gpusim.engine.memory_state import new_memory
+from gpusim.engine.slices import owner, slice_wait
 
 MACHINE = machine_of(load_gpu("h200"))
 RECORD = machine_record(MACHINE)[0]
@@ -62,3 +63,12 @@ def test_a_slice_looks_lines_up_beside_sending_their_data(lines: int, measured: 
     tiny = program([(8, copies)], {"a": Memory("CPA16", lines=lines)}, ctas=8, cta_bytes=32768)
     requests = 8 * 8 * 16 * lines
     assert requests / run(tiny, gpu, record=None).cycles == pytest.approx(measured * share, rel=0.15)
+
+
+def test_what_leaves_over_the_fabric_does_not_take_the_way_to_the_sms() -> None:
+    """Two kernels of kernels.csv move 5,200 and 5,450 bytes a cycle in all slices, loads alone at most 4,790."""
+    memory = new_memory(MACHINE, np.zeros(MACHINE.num_sms, np.int64), [])
+    asked = [slice_wait(memory, RECORD, 0, 0.0, 4, False) for _ in range(100)]
+    assert asked == pytest.approx([MACHINE.slice_lookup_cycles * (i + 1) for i in range(100)])
+    sent = [slice_wait(memory, RECORD, 0, asked[-1], 4, True) for _ in range(2)]
+    assert sent == pytest.approx([4 * MACHINE.slice_cycles_per_sector, 8 * MACHINE.slice_cycles_per_sector])
