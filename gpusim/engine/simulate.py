@@ -71,7 +71,8 @@ def simulate(
             extrapolates the waves between (gpusim.engine.sampling); short ones, and CTAs that wait for each other, are
             simulated in full. The result's ``assumptions`` say what was left out.
         l2: "cold" (nothing cached) or "warm" (all tensors that are read stand in L2, as far as they fit).
-        launch_overhead: count the cycles before the first CTA and after the last one, and reads of code from L2.
+        launch_overhead: count the cycles before the first CTA and after the last one, reads of code from L2, and waits
+            for code and constants, which no SM has at first.
         window_cycles: length of a window, at most the specification's lookahead, and with clusters the time that SMs
             take to reach each other; changes no result.
         workers: threads that advance groups of SMs; changes no result.

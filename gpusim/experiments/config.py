@@ -55,7 +55,10 @@ class RunConfig(_Section):
     fidelity: Literal["full", "sampled"] = Field(default="full", description="Every SM, or a few, extrapolated.")
     l2: Literal["cold", "warm"] = Field(default="cold", description="State of the L2 when the kernel starts.")
     flush: bool = Field(default=False, description="Empty the L2 before every launch of a program, as profilers do.")
-    launch_overhead: bool = Field(default=True, description="Count the cycles of launching and draining the grid.")
+    launch_overhead: bool = Field(
+        default=True, description="Count the cycles of launching and draining the grid, and waits of SMs for their "
+                                  "first code and constants."
+    )
     issue_policy: Literal["gto", "lrr", "oldest", "youngest", "grr"] | None = Field(
         default=None, description="Which ready warp issues; default: what the GPU's file says."
     )
