@@ -95,7 +95,7 @@ class Context(HopperVerbs):
         return BlockCoordinate(0), BlockCoordinate(1)
 
     def parameters(self, num_bytes: int) -> None:
-        """The kernel reads so many bytes of its parameters; not said: a pointer and the extents of each tensor."""
+        """The kernel reads so many bytes of its parameters, beyond a pointer and the extents of each tensor if more."""
         self.parameter_bytes = max(self.parameter_bytes, num_bytes)
 
     def visits(self) -> Iterator[Visit]:

@@ -96,9 +96,7 @@ def simulate(
     check_clusters(program, spec, blocks_per_sm)
     began = time.perf_counter()
     machine, image = machine_of(spec, policy=policy), image_of(program, spec)
-    state = _state(program, image, machine, spec, blocks_per_sm, record)
-    if launch_overhead:
-        state.code[:] = state.sms["begun"] = NEVER
+    state = _state(program, image, machine, spec, blocks_per_sm, record, cold=launch_overhead)
     memory = _memory(program, spec, l2) if memory is None else memory
     start = spec.launch.start_cycles if launch_overhead else 0
     window = window_cycles or longest_window(program, spec)
@@ -207,14 +205,17 @@ def _warm(memory: MemoryState, machine: Machine, program: Program) -> None:
 
 def _state(
     program: Program, image: ProgramImage, machine: Machine, spec: GpuSpec, blocks_per_sm: int,
-    record: RecordWindow | None,
+    record: RecordWindow | None, cold: bool,
 ) -> SmState:
-    """Empty SMs with what the program uses: L1 where something is kept there, mbarriers, warpgroups."""
+    """Empty SMs with what the program uses: L1 where something is kept there, mbarriers, warpgroups. Cold ones have no
+    code and no constants."""
     capacity = l1_bytes(spec, program.launch, blocks_per_sm) if image.ops["cached"].any() else None
     warpgroups = -(-image.warps_per_cta // WARPS_PER_WARPGROUP) if (image.ops["kind"] == Kind.wgmma).any() else 0
     state = new_state(machine.num_sms, machine.max_warps, blocks_per_sm,
                       new_l1(machine.num_sms, image.requests, capacity), image.num_pieces,
                       len(image.mbarrier_arrivals), warpgroups)
+    if cold:
+        state.code[:] = state.sms["begun"] = NEVER
     if record is not None:
         state.sms[record.sm]["record_start"], state.sms[record.sm]["record_end"] = record.start_cycle, record.end_cycle
     return state

@@ -13,6 +13,8 @@ from engine_programs import Row, issue_cycles, loop, program, run, small_gpu
 import gpusim as gs
 from gpusim.engine import WARP_STATES, SimulationResult
 from gpusim.engine.fetch import constant_lines, pieces_of
+from gpusim.program import Program
+from gpusim.sass.launch import ABIS
 
 GPU = small_gpu(1)
 FETCH = GPU.fetch
@@ -25,6 +27,10 @@ MEASURED = pd.read_csv(Path(gs.__file__).parent / "data" / "hardware" / "h200" /
 def cold(body: list[Row], **options: object) -> SimulationResult:
     """As a profiler launches it: nothing of the code is in the SM."""
     return run(program(body, **options), GPU, launch_overhead=True)  # type: ignore[arg-type]
+
+
+def with_parameters(tiny: Program, size: int) -> Program:
+    return replace(tiny, launch=replace(tiny.launch, parameter_bytes=size))
 
 
 def cycles_of(result: SimulationResult, state: str) -> int:
@@ -59,9 +65,10 @@ def test_a_loop_waits_in_its_first_turn_only() -> None:
 
 def test_ctas_that_come_later_find_the_code() -> None:
     body = [Row("NOP")] * (4 * PIECE)
-    alone, more = (cold(body, ctas=ctas, shared_bytes=200_000) for ctas in (1, 3))
+    alone, more = (run(with_parameters(program(body, ctas=ctas, shared_bytes=200_000), 8), GPU, launch_overhead=True)
+                   for ctas in (1, 3))
     assert cycles_of(more, "no_instruction") == cycles_of(alone, "no_instruction") > FETCH.first_cycles
-    assert cycles_of(more, "imc_miss") == cycles_of(alone, "imc_miss")
+    assert cycles_of(more, "imc_miss") == cycles_of(alone, "imc_miss") == FETCH.first_constant_cycles
 
 
 def test_warps_that_start_together_wait_together() -> None:
@@ -81,11 +88,15 @@ def test_parameters_begin_in_the_middle_of_a_line(parameter_bytes: int, lines: i
     assert constant_lines(parameter_bytes, gs.load_gpu("h200")) == lines
 
 
+@pytest.mark.parametrize("name", ["t4", "a100", "rtx3090", "a6000", "rtx4090", "h100", "h200"])
+def test_parameters_stand_where_compiled_code_looks_for_them(name: str) -> None:
+    spec = gs.load_gpu(name)
+    assert spec.fetch.parameter_start_bytes == ABIS[spec.compute_capability].parameters
+
+
 @pytest.mark.parametrize("size", [8, 368])
 def test_the_first_instruction_waits_for_the_parameters_too(size: int) -> None:
-    tiny = program([Row("NOP")])
-    tiny = replace(tiny, launch=replace(tiny.launch, parameter_bytes=size))
-    result = run(tiny, GPU, launch_overhead=True)
+    result = run(with_parameters(program([Row("NOP")]), size), GPU, launch_overhead=True)
     expected = FETCH.first_constant_cycles + (constant_lines(size, GPU) - 1) * FETCH.constant_cycles
     assert cycles_of(result, "imc_miss") == expected
     assert issue_cycles(result)[0] == START + FETCH.first_cycles + expected

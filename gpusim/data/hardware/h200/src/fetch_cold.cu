@@ -1,5 +1,5 @@
 // What code costs that an SM has not run yet: a straight line of FFMA in segments, the clock after every 16; before a segment the warps
-// may wait for memory (about 1,000 cycles), or jump over 64 FFMA. Before the launch: the kernel itself, other code of 160 KiB, or whatever
+// may wait for memory (about 1,000 cycles). Then chains, jumps, constants. Before the launch: the kernel itself, other code of 160 KiB, or whatever
 // a profiler does. Argument "once": launch each way once, without warm-up (to run under ncu).
 #include <cstdint>
 #include <cstdio>
