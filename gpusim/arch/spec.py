@@ -140,6 +140,7 @@ class L2(Section):
                                                      "as long, a read waits there for others of its line.")
     hit_latency_spread_cycles: Cycles = Field(description="Largest difference from it, by place of SM and slice.")
     fabric_latency_cycles: Cycles = Field(description="Round trip between partitions.")
+    fabric_miss_cycles: Cycles = Field(description="By how much a miss takes longer over it than a hit.")
     lookahead_cycles: Count = Field(description="No round trip is shorter: SMs may run this long unseen.")
     read_bytes_per_cycle: Rate = Field(description="Bytes all slices deliver per SM cycle.")
     write_bytes_per_cycle: Rate = Field(description="Bytes all SMs write per SM cycle, each slice as many; what "
@@ -158,9 +159,18 @@ class Dram(Section):
     capacity_bytes: Count = Field(description="Bytes of device memory.")
     channels: Count = Field(description="Independent channels.")
     latency_cycles: Cycles = Field(description="Mean round trip of a load from an SM that misses in its own partition.")
-    latency_scatter_cycles: Cycles = Field(description="Standard deviation of it: banks, refresh, scheduling.")
+    refresh_interval_cycles: Count = Field(description="SM cycles between two refreshes of a channel.")
+    refresh_cycles: Cycles = Field(description="SM cycles that a refresh takes; what comes meanwhile waits.")
+    refresh_run_bytes: Count = Field(description="Aligned bytes that are refreshed together.")
+    refresh_block_bytes: Count = Field(description="Aligned bytes that lie on refresh_channels channels.")
+    refresh_channels: Count = Field(description="Channels over which a block's runs are spread.")
     read_bytes_per_cycle: Rate = Field(description="Bytes read per SM cycle, all channels.")
     write_bytes_per_cycle: Rate = Field(description="Bytes written per SM cycle, all channels.")
+
+    @property
+    def mean_refresh_cycles(self) -> float:
+        """What a load waits for refreshes on average; part of ``latency_cycles``."""
+        return self.refresh_cycles**2 / (2 * self.refresh_interval_cycles)
 
 
 class LaunchCost(Section):

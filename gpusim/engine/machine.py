@@ -48,8 +48,13 @@ class Machine(NamedTuple):
     l2_latency_spread: int
     slice_latency: int
     fabric_latency: int
-    dram_latency: int
-    dram_latency_scatter: int
+    fabric_miss: int
+    dram_latency: float
+    refresh_interval: int
+    refresh_cycles: int
+    refresh_block_lines: int
+    refresh_run_lines: int
+    refresh_channels: int
     slices: int
     partitions: int
     l2_sets: int
@@ -114,8 +119,13 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         l2_latency_spread=spec.l2.hit_latency_spread_cycles,
         slice_latency=spec.l2.slice_latency_cycles,
         fabric_latency=spec.l2.fabric_latency_cycles,
-        dram_latency=spec.dram.latency_cycles - _cycles_in_the_sm(spec),
-        dram_latency_scatter=spec.dram.latency_scatter_cycles,
+        fabric_miss=spec.l2.fabric_miss_cycles,
+        dram_latency=spec.dram.latency_cycles - spec.dram.mean_refresh_cycles - _cycles_in_the_sm(spec),
+        refresh_interval=spec.dram.refresh_interval_cycles,
+        refresh_cycles=spec.dram.refresh_cycles,
+        refresh_block_lines=max(1, spec.dram.refresh_block_bytes // spec.l2.line_bytes),
+        refresh_run_lines=max(1, spec.dram.refresh_run_bytes // spec.l2.line_bytes),
+        refresh_channels=spec.dram.refresh_channels,
         slices=spec.l2.slices,
         partitions=spec.l2.partitions,
         l2_sets=max(1, lines // (spec.l2.slices * spec.l2.ways)),

@@ -1,5 +1,5 @@
 """Models L2 slices and DRAM channels: which holds a line, what it costs to read or write its sectors there.
-Leaves out the way there (gpusim.engine.crossbar) and DRAM banks: a channel is a queue with a latency."""
+Leaves out the way there (gpusim.engine.crossbar) and DRAM banks: a channel is a queue with a latency that refreshes."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from numba import njit
 
 from gpusim.engine.memory_state import MEMORY_COUNTERS, NEAR
 
-__all__ = ["Place", "bits", "copy_slice", "find", "mix", "owner", "pick", "read_home", "read_near", "slice_wait",
+__all__ = ["Place", "bits", "copy_slice", "find", "mix", "owner", "pick", "read_home", "read_near", "refresh_wait",
+           "slice_wait",
            "touch", "wait", "write_wait"]
 
 READ, HIT, FABRIC, DRAM_READ, DRAM_WRITTEN = (MEMORY_COUNTERS.index(name) for name in (
     "l2_sectors_read", "l2_sector_hits_read", "l2_sectors_fabric", "dram_bytes_read", "dram_bytes_written"))
-SCATTER_SIGMA = 0x10000 / 3**0.5
-"""Standard deviation of the sum of four numbers that are even over 16 bits."""
 
 
 class Place(NamedTuple):
@@ -141,18 +140,24 @@ def write_wait(mem, mach, k, now, sectors):
 
 
 @njit(cache=True, nogil=True)
-def dram_wait(mem, mach, k, h, now, nbytes):
-    """Cycles a miss adds to what a hit takes.
+def refresh_wait(mach, line, at):
+    """Cycles until the channel of a line, reached at ``at``, has done refreshing; 0 when it does not refresh.
 
-    The answers of a channel scatter with banks, refresh and the controller's order; a hash of the line stands for all
-    of it: the sum of four evenly spread numbers, nearly normal and bounded.
+    Every channel refreshes at times of its own. Which one a line is on goes by its address: a block of lines lies on a
+    few of them, and what is close together on the same one.
     """
+    channel = pick(mix(line // mach.refresh_run_lines), 20, mach.refresh_channels)
+    phase = pick(mix(line // mach.refresh_block_lines * mach.refresh_channels + channel), 0, mach.refresh_interval)
+    return max(0.0, mach.refresh_cycles - (at + phase) % mach.refresh_interval)
+
+
+@njit(cache=True, nogil=True)
+def dram_wait(mem, mach, place, now, arrival, nbytes):
+    """Cycles a miss adds to what a hit takes: the channel's queue, a row of a bank, and refresh."""
     mem.total[0].counters[DRAM_READ] += nbytes
-    channel = k * mach.dram_channels // mach.slices
+    channel = place.slice * mach.dram_channels // mach.slices
     queue = wait(mem.channel_free, channel, now, nbytes * mach.dram_read_cycles_per_byte)
-    g = mix(h)
-    scatter = (g & 0xFFFF) + (g >> 16 & 0xFFFF) + (g >> 32 & 0xFFFF) + (g >> 46 & 0xFFFF) - 2 * 0x10000
-    return queue + mach.dram_latency - mach.l2_latency + mach.dram_latency_scatter * scatter / SCATTER_SIGMA
+    return queue + mach.dram_latency - mach.l2_latency + refresh_wait(mach, place.line, arrival + queue)
 
 
 @njit(cache=True, nogil=True)
@@ -172,7 +177,8 @@ def read_home(mem, mach, place, mask, fill, now, arrival, near):
     taken = slice_wait(mem, mach, place.slice, now, bits(mask), near)
     if missing:
         missing |= fill & ~way.valid
-        way.ready = max(way.ready, arrival + dram_wait(mem, mach, place.slice, place.hash, now, 32.0 * bits(missing)))
+        taken_by_dram = dram_wait(mem, mach, place, now, arrival, 32.0 * bits(missing))
+        way.ready = max(way.ready, arrival + taken_by_dram + (0 if near else mach.fabric_miss))
         way.valid |= missing
     return max(arrival + taken, way.ready)
 

@@ -82,6 +82,19 @@ def test_arithmetic_behind_a_copy_waits_for_the_address_it_overwrites() -> None:
         assert any(fields.wait_mask[row] for row in behind) is waits
 
 
+def test_what_begins_an_address_behind_a_barrier_overwrites_that_of_the_last_copy() -> None:
+    """Though there are registers that arithmetic has read; what goes on from there takes those."""
+    rows = [*copies(2), op("IMAD", (630, 1), (780, 1)), op("IMAD", (785, 1), (630, 1), (785, 1)),
+            op("BAR.SYNC.DEFER_BLOCKING"), op("IMAD", (640, 1), (782, 1)), op("IMAD", (641, 1), (640, 1)),
+            op("STS", (0, 0), (641, 1), (781, 1))]
+    code = code_of(block(*rows))
+    [shared] = with_reused_registers([code], ALONE)
+    last_copy = max(row for row, one in enumerate(code) if one.kind == Kind.async_copy)
+    begin = next(row for row, one in enumerate(code) if 640 in one.writes)
+    assert shared[begin].writes[-1] in shared[last_copy].reads
+    assert shared[begin + 1].writes[-1] not in shared[last_copy].reads
+
+
 def test_nobody_overwrites_the_address_of_a_fragment_load() -> None:
     """The fragment itself does, so the address has only the register of its own."""
     code = code_of(block(op("LEA", (640, 1), (790, 1)), op("LDSM.16.M88.4", (652, 4), (640, 1))))

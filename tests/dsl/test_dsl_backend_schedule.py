@@ -162,6 +162,25 @@ def test_arithmetic_for_loads_behind_a_barrier_stays_behind_it(warp_tile: int, m
     assert not [row for row in order[:barrier] if 790 in code[row].reads]
 
 
+def stage_advance_block(overwritten: int) -> Block:
+    """A copy with address 700, then, behind a barrier, an address that begins with register ``overwritten``."""
+    tensor = [op("HMMA.16816.F32", (4 * i, 4), (200, 4), (204, 2), (4 * i, 4)) for i in range(16)]
+    copy = [op("LEA", (700, 1), (790, 1)), op("LDGSTS.E.BYPASS.LTC128B.128", (0, 0), (700, 1), (780, 2)),
+            op("LDGDEPBAR")]
+    advance = [op("IMAD", (overwritten, 1), (791, 1)), op("LEA", (702, 1), (overwritten, 1)),
+               op("LDSM.16.M88.4", (300, 4), (702, 1))]
+    return block(*copy, *tensor, op("DEPBAR.LE"), op("BAR.SYNC.DEFER_BLOCKING"), *advance)
+
+
+@pytest.mark.parametrize(("overwritten", "in_front"), [(700, True), (701, False)])
+def test_what_overwrites_the_address_of_a_copy_stands_in_front_of_the_barrier(overwritten: int, in_front: bool) -> None:
+    """Rule 8: the first instruction of what leads to a load behind the barrier; the next one stays behind it."""
+    code, order = schedule(stage_advance_block(overwritten))
+    barrier = order.index(next(row for row, one in enumerate(code) if one.kind == Kind.barrier))
+    assert (order.index(21) < barrier) is in_front
+    assert order.index(22) > barrier
+
+
 def test_the_next_step_finds_its_fragments() -> None:
     """Rule 6: arithmetic that its loads need goes before tensor instructions, which must not wait for it later."""
     letters = word(multistage_block(32, 90)).split("B")[0]

@@ -33,6 +33,11 @@ first one. Why is not known. Blocks of more rows (k of 64) go either way."""
 HELD_CYCLES = 3
 """MmaPipelined's tensor instructions stand 9 cycles apart instead of 6 while there are loads to be made ready."""
 
+HELD_FOR_COPY_CYCLES = 1
+"""Less for copies than for fragment loads: in the 60 loops of h200/src/gemm.cu (nvcc 13.0) a tenth to a third of the
+tensor instructions stand further apart than the pipe asks for, and copies are where ptxas puts them with 1 (2 and 3
+move them as far, 0 further; cycles of the loops replayed are nearest with 1)."""
+
 
 def list_schedule(code: Sequence[Instruction], graph: Graph, missing_registers: int = 0) -> list[int]:
     """Rows of ``code`` in issue order, a topological order of ``graph``, which gets the edges of rule 6.
@@ -42,8 +47,8 @@ def list_schedule(code: Sequence[Instruction], graph: Graph, missing_registers: 
     2. While the next one waits for nothing but the pipe, one vector ALU instruction issues before it, besides whatever
        memory and uniform instructions their pipes take; what reads vector registers goes into the last cycle, where the
        tensor instruction has read its own. While it waits for operands, everything issues that can.
-       What leads to a load whose use is further away than the tensor work left knows no such limit, and may hold the
-       tensor instruction back by HELD_CYCLES.
+       What leads to a load or copy whose use is further away than the tensor work left knows no such limit, and may
+       hold the tensor instruction back by HELD_CYCLES or HELD_FOR_COPY_CYCLES.
     3. Among those, the one that can issue soonest; then the one with the longest path of latencies to the end of the
        block (so fragment loads draw their address arithmetic forward); then source order. In a block that multiplies
        on the fma pipe the path of an FFMA, a copy or a barrier is no shorter than the FFMAs behind it take, so loads
@@ -59,6 +64,8 @@ def list_schedule(code: Sequence[Instruction], graph: Graph, missing_registers: 
     7. Of a block that lacks registers, fragment loads of the next k step wait for the end of this one, those needed
        last first, until theirs make up for ``missing_registers``; an address that waits keeps one of them. What they
        need has time, so the addresses of copies take the registers before. Then they go in the order of their users.
+    8. Where the arithmetic for loads behind a barrier begins by overwriting the address of a copy
+       (gpusim.dsl.backend.reuse), this first instruction stands in front of the barrier.
     """
     _keep_behind_barriers(code, graph)
     order = _Scheduler(code, graph, missing_registers).run()
@@ -82,18 +89,26 @@ def _idle_rows(code: Sequence[Instruction]) -> dict[int, list[int]]:
 
 
 def _keep_behind_barriers(code: Sequence[Instruction], graph: Graph) -> None:
-    """Arithmetic for memory accesses behind a barrier stays behind it, too."""
+    """Arithmetic for memory accesses behind a barrier stays behind it, too, but for what rule 8 puts before it."""
     if not has_tensor_work(code):
         return
     leads = [False] * len(code)
     for row in reversed(range(len(code))):
         leads[row] = code[row].kind in MEMORY or any(leads[later] for later in graph.after[row])
+    before: list[list[int]] = [[] for _ in code]
+    for row, followers in enumerate(graph.after):
+        for later in followers:
+            before[later].append(row)
     barrier = None
     for row, instruction in enumerate(code):
         if instruction.kind == Kind.barrier:
             barrier = row
-        elif instruction.kind == Kind.alu and leads[row]:
-            graph.add(barrier, row, 1)
+        elif barrier is not None and instruction.kind == Kind.alu and leads[row]:
+            overwrites_address = any(code[earlier].kind == Kind.async_copy for earlier in before[row])
+            if overwrites_address and max(before[row]) < barrier:
+                graph.add(row, barrier, 1)
+            else:
+                graph.add(barrier, row, 1)
 
 
 def _path_cycles(code: Sequence[Instruction], graph: Graph, slack: Mapping[int, int],
@@ -123,6 +138,21 @@ def _path_cycles(code: Sequence[Instruction], graph: Graph, slack: Mapping[int, 
     return path
 
 
+def _load_paths(code: Sequence[Instruction], graph: Graph, path: Sequence[int]) -> list[int]:
+    """``path`` without what leads through copies: 0 for the copies and for what nothing else waits for."""
+    loads = [0] * len(code)
+    for row in reversed(range(len(code))):
+        if code[row].kind == Kind.async_copy:
+            continue
+        waits = [(later, cycles) for later, cycles in graph.after[row].items()
+                 if not _order_only(code[row], code[later])]
+        if all(loads[later] == path[later] > 0 for later, _ in waits):
+            loads[row] = path[row]
+        else:
+            loads[row] = max((cycles + loads[later] for later, cycles in waits if loads[later]), default=0)
+    return loads
+
+
 def _order_only(first: Instruction, second: Instruction) -> bool:
     """A fragment load behind a copy: it stays there, but does not need it."""
     return first.kind == Kind.async_copy and second.kind == Kind.ldmatrix
@@ -137,6 +167,7 @@ class _Scheduler:
         self.held_until = min(self.held.values(), default=0)
         relaxed = _path_cycles(code, graph, {}, just_in_time=False) if self.held else []
         self.path = _path_cycles(code, graph, {row: relaxed[row] for row in self.held})
+        self.load_path = _load_paths(code, graph, self.path)
         self.blockers = graph.num_before().tolist()
         self.ready = {row for row, blockers in enumerate(self.blockers) if not blockers}
         self.earliest = [0] * len(code)
@@ -171,8 +202,14 @@ class _Scheduler:
         waits_for_pipe_only = self.earliest[tensor] <= max(self.cycle, self.pipe_free[Pipe.tensor])
         if waits_for_pipe_only and self.slot_filled:
             fillers = [row for row in fillers if not _is_vector_alu(self.code[row]) or self._is_pressing(row)]
-        early = (row for row in fillers if self._start(row) < start + HELD_CYCLES * self._is_pressing(row))
+        early = (row for row in fillers if self._start(row) < start + self._held_cycles(row))
         return min(early, key=self._urgency, default=tensor)
+
+    def _held_cycles(self, row: int) -> int:
+        """How long the tensor instruction whose turn it is may be held back for this row."""
+        if not self._is_pressing(row):
+            return 0
+        return HELD_CYCLES if self.load_path[row] > self.tensor_cycles_left else HELD_FOR_COPY_CYCLES
 
     def _is_pressing(self, row: int) -> bool:
         return self.path[row] > self.tensor_cycles_left
