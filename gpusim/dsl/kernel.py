@@ -92,7 +92,10 @@ class Kernel:
 
 
 def _plain(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+    """Lists as tuples, numbers of numpy and pandas as Python's."""
+    if isinstance(value, (list, tuple)):
+        return tuple(map(_plain, value))
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _require_kind(name: str, default: Any, value: Any, place: str) -> None:

@@ -110,6 +110,8 @@ def awaited_fragments(program: Program) -> list[int]:
     return waits
 
 
+@pytest.mark.xfail(strict=True, reason="since rule 6 looks REACH_CYCLES ahead, loads stand in the order of the source "
+                                       "here: the last two are fragments of B, which the next step needs at once")
 @pytest.mark.parametrize("kernel", ["128x128x32_w64x64_s3_sw0", "256x128x32_w64x64_s3_sw0"])
 def test_fragments_are_awaited_with_those_that_ptxas_puts_on_their_barrier(kernel: str) -> None:
     """Six of eight before the first tensor instruction of the second step, the others sixteen behind it."""

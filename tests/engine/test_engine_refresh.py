@@ -88,7 +88,7 @@ def test_the_last_of_a_batch_comes_as_late_as_on_silicon(
 
 
 def test_waits_recur_on_silicon_as_configured(spec: GpuSpec) -> None:
-    """Line after line by one warp: those that wait more than 60 cycles, by where in the interval they get their data."""
+    """Line after line by one warp: those that wait over 60 cycles, by where in the interval they get their data."""
     run = pd.read_csv(HARDWARE / "dram_run.csv")
     page = run.address_bytes // 4096
     nearest = run.cycles.groupby(page).transform("median")  # of the page's partition

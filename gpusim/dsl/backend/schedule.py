@@ -3,6 +3,7 @@ Leaves out the registers themselves; how many a block lacks comes from outside (
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from gpusim.arch import Kind, Pipe
@@ -22,6 +23,14 @@ __all__ = ["list_schedule"]
 WORK_BEHIND_BARRIER = 2
 """In CUTLASS's SIMT loops of two stages ptxas keeps this many times the FFMAs that follow the barrier in the source
 behind it (0.5 to 2.5 times), so the loads and stores before it come that much earlier."""
+
+REACH_CYCLES = 72
+"""Rule 6. Copies, barriers and fragment loads of the 60 loops of h200/src/gemm.cu (nvcc 13.0) stand nearest to where
+ptxas puts them with 48 to 96; loops of MmaPipelined, whose loads go through registers, without a limit."""
+
+REFILL_CYCLES = 62
+"""Rule 9. In the loops of h200/src/gemm.cu with four k steps the last of these loads stands 60 to 72 cycles of tensor
+work before the block's end, the others one interval before each other; with two the barrier comes too late for it."""
 
 LATE_SHARE, LATE_INTERVAL_CYCLES, LATE_ROWS = 0.3, 4, 280
 """Rule 5, read from loops of MmaPipelined (CUTLASS 4.2, CUDA 13.0). Eleven have tensor instructions of 4 cycles
@@ -59,13 +68,16 @@ def list_schedule(code: Sequence[Instruction], graph: Graph, missing_registers: 
        fragment loads, so that none waits for operands, loads from global memory and the arithmetic that leads to them
        wait until LATE_SHARE of the tensor work is left; then each load follows its own arithmetic.
     6. What the tensor instructions of the next k step need in time comes before them, however many vector ALU
-       instructions that takes (the path of a load goes on through the tensor instructions behind its user); arithmetic
-       for accesses behind a barrier stays behind it.
+       instructions that takes (the path of a load goes on through the tensor instructions behind its user, in a block
+       with copies for REACH_CYCLES); arithmetic for accesses behind a barrier stays behind it.
     7. Of a block that lacks registers, fragment loads of the next k step wait for the end of this one, those needed
        last first, until theirs make up for ``missing_registers``; an address that waits keeps one of them. What they
        need has time, so the addresses of copies take the registers before. Then they go in the order of their users.
     8. Where the arithmetic for loads behind a barrier begins by overwriting the address of a copy
-       (gpusim.dsl.backend.reuse), this first instruction stands in front of the barrier.
+       (gpusim.dsl.backend.reuse), this first instruction stands in front of the barrier, and what follows from it
+       anywhere.
+    9. Fragment loads of the next turn, behind the last barrier, wait until no more tensor work is left than their own
+       intervals and REFILL_CYCLES.
     """
     _keep_behind_barriers(code, graph)
     order = _Scheduler(code, graph, missing_registers).run()
@@ -100,6 +112,7 @@ def _keep_behind_barriers(code: Sequence[Instruction], graph: Graph) -> None:
         for later in followers:
             before[later].append(row)
     barrier = None
+    released: set[int] = set()
     for row, instruction in enumerate(code):
         if instruction.kind == Kind.barrier:
             barrier = row
@@ -107,15 +120,18 @@ def _keep_behind_barriers(code: Sequence[Instruction], graph: Graph) -> None:
             overwrites_address = any(code[earlier].kind == Kind.async_copy for earlier in before[row])
             if overwrites_address and max(before[row]) < barrier:
                 graph.add(row, barrier, 1)
+                released.add(row)
+            elif released.intersection(before[row]):
+                released.add(row)
             else:
                 graph.add(barrier, row, 1)
 
 
 def _path_cycles(code: Sequence[Instruction], graph: Graph, slack: Mapping[int, int],
-                 just_in_time: bool = True) -> list[int]:
+                 reach: float = math.inf) -> list[int]:
     """Per row, the longest path of latencies to the block's end; results nobody reads here are needed after it.
 
-    ``slack``: rows that have time, and the path that goes on from them. ``just_in_time``: whether the path goes on
+    ``slack``: rows that have time, and the path that goes on from them. ``reach``: how far the path goes on
     through the tensor instructions behind a user (rule 6).
     """
     multiplies, path, work, tensor = has_tensor_work(code), [0] * len(code), 0, 0
@@ -128,8 +144,8 @@ def _path_cycles(code: Sequence[Instruction], graph: Graph, slack: Mapping[int, 
             alone = max(alone, work)
         elif instruction.kind == Kind.barrier:
             alone = max(alone, WORK_BEHIND_BARRIER * work)
-        elif instruction.kind == Kind.mma and just_in_time:
-            alone = max(alone, instruction.interval_cycles + tensor)
+        elif instruction.kind == Kind.mma and reach:
+            alone = max(alone, instruction.interval_cycles + int(min(tensor, reach)))
         path[row] = max([alone, *(cycles + path[later] for later, cycles in graph.after[row].items()
                                   if not _order_only(instruction, code[later]))])
         if instruction.kind == Kind.mma:
@@ -165,8 +181,9 @@ class _Scheduler:
         self.code, self.graph = code, graph
         self.held = _held_rows(code, graph, missing_registers)
         self.held_until = min(self.held.values(), default=0)
-        relaxed = _path_cycles(code, graph, {}, just_in_time=False) if self.held else []
-        self.path = _path_cycles(code, graph, {row: relaxed[row] for row in self.held})
+        relaxed = _path_cycles(code, graph, {}, reach=0) if self.held else []
+        reach = REACH_CYCLES if any(one.kind == Kind.async_copy for one in code) else math.inf
+        self.path = _path_cycles(code, graph, {row: relaxed[row] for row in self.held}, reach)
         self.load_path = _load_paths(code, graph, self.path)
         self.blockers = graph.num_before().tolist()
         self.ready = {row for row, blockers in enumerate(self.blockers) if not blockers}
@@ -175,6 +192,8 @@ class _Scheduler:
         self.tensor_rows: Iterator[int] = (row for row, instruction in enumerate(code) if instruction.kind == Kind.mma)
         self.next_tensor = next(self.tensor_rows, None)
         self.tensor_cycles_left = sum(one.interval_cycles for one in code if one.kind == Kind.mma)
+        self.refills = _refills(code, graph)
+        self.refills_until = REFILL_CYCLES + sum(code[row].interval_cycles for row in self.refills)
         self.deferred = _deferred_rows(code, graph)
         self.late_path = max((self.path[row] for row in self.deferred), default=0)
         self.deferred_until = LATE_SHARE * self.tensor_cycles_left
@@ -194,6 +213,8 @@ class _Scheduler:
         fillers = [row for row in self.ready if self.code[row].kind != Kind.mma]
         if self.deferred and self.tensor_cycles_left > self.deferred_until:
             fillers = [row for row in fillers if row not in self.deferred] or (fillers if tensor is None else [])
+        if tensor is not None and self.tensor_cycles_left > self.refills_until:
+            fillers = [row for row in fillers if row not in self.refills]
         if tensor is not None and tensor < self.held_until:
             fillers = [row for row in fillers if row not in self.held]
         if tensor is None:
@@ -236,6 +257,13 @@ class _Scheduler:
             self.tensor_cycles_left -= instruction.interval_cycles
         elif _is_vector_alu(instruction):
             self.slot_filled = True
+
+
+def _refills(code: Sequence[Instruction], graph: Graph) -> set[int]:
+    """Fragment loads that rule 9 holds back: those of the next turn, behind the block's last barrier."""
+    barrier = max((row for row, instruction in enumerate(code) if instruction.kind == Kind.barrier), default=len(code))
+    return {row for row in range(barrier, len(code)) if code[row].kind == Kind.ldmatrix
+            and all(code[later].kind != Kind.mma for later in graph.after[row])}
 
 
 def _deferred_rows(code: Sequence[Instruction], graph: Graph) -> set[int]:
