@@ -181,6 +181,18 @@ def test_what_overwrites_the_address_of_a_copy_stands_in_front_of_the_barrier(ov
     assert order.index(22) > barrier
 
 
+def test_fragments_of_the_next_turn_are_loaded_late() -> None:
+    """Rule 9: behind an early barrier, with four loads of 8 cycles, when 62 + 32 cycles of tensor work are left."""
+    tensor = [op("HMMA.16816.F32", (4 * (i % 32), 4), (200, 4), (204, 2), (4 * (i % 32), 4)) for i in range(96)]
+    copy = [op("LDGSTS.E.BYPASS.LTC128B.128", (0, 0), (700, 1), (780, 2)), op("LDGDEPBAR"), op("DEPBAR.LE"),
+            op("BAR.SYNC.DEFER_BLOCKING")]
+    loads = [op("LDSM.16.M88.4", (300 + 4 * i, 4), (790, 1)) for i in range(4)]
+    letters = word(block(*copy, *tensor, *loads))
+    left = 6 * letters[letters.index("L"):].count("H")
+    assert 80 < left <= 62 + 4 * 8
+    assert letters[letters.rindex("L"):].count("H") > 8
+
+
 def test_the_next_step_finds_its_fragments() -> None:
     """Rule 6: arithmetic that its loads need goes before tensor instructions, which must not wait for it later."""
     letters = word(multistage_block(32, 90)).split("B")[0]

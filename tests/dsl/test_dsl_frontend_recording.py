@@ -159,3 +159,11 @@ def test_statics_number_equal_instructions_by_occurrence() -> None:
 def test_an_instruction_with_too_many_sources_is_a_bug() -> None:
     with pytest.raises(ValueError, match="5 register sources, the op table holds 4"):
         Emitter(Registers()).op("IADD3", *[(n, 1) for n in range(5)])
+
+
+def test_parameters_may_be_numbers_of_numpy() -> None:
+    """As rows of a pandas table give them."""
+    plain = hgemm(64, 64, 64, tile=(64, 64, 32), num_stages=3)
+    numpy = hgemm(64, 64, 64, tile=tuple(np.array([64, 64, 32])), num_stages=np.int64(3))
+    assert len(numpy.classes[0].roles[0].ops) == len(plain.classes[0].roles[0].ops)
+    assert numpy.launch == plain.launch
