@@ -11,8 +11,7 @@ from numba import njit
 from gpusim.engine.memory_state import MEMORY_COUNTERS, NEAR
 
 __all__ = ["Place", "bits", "copy_slice", "find", "mix", "owner", "pick", "read_home", "read_near", "refresh_wait",
-           "slice_wait",
-           "touch", "wait", "write_wait"]
+           "slice_wait", "touch", "wait", "write_wait"]
 
 READ, HIT, FABRIC, DRAM_READ, DRAM_WRITTEN = (MEMORY_COUNTERS.index(name) for name in (
     "l2_sectors_read", "l2_sector_hits_read", "l2_sectors_fabric", "dram_bytes_read", "dram_bytes_written"))

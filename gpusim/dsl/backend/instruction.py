@@ -11,8 +11,8 @@ import numpy as np
 from gpusim.arch import InstructionTable, Kind, Pipe
 from gpusim.program import PREDICATE_BASE
 
-__all__ = ["ASYNC_ORDER", "FENCES", "IN_ORDER", "MEMORY", "Instruction", "accumulates", "begins_anew", "decode",
-           "has_tensor_work", "late_reads", "waits_for_group", "waits_for_tensor_reads"]
+__all__ = ["ASYNC_ORDER", "FENCES", "IN_ORDER", "MEMORY", "Instruction", "accumulates", "decode", "has_tensor_work",
+           "late_reads", "waits_for_group", "waits_for_tensor_reads"]
 
 _SHARED, _COPY, _GLOBAL = 1, 2, 3
 
@@ -62,17 +62,6 @@ def late_reads(instruction: Instruction) -> tuple[int, ...]:
     if instruction.variable:
         return tuple(unit for unit in instruction.reads if unit < PREDICATE_BASE)
     return ()
-
-
-def begins_anew(code: Sequence[Instruction]) -> set[int]:
-    """Rows that read nothing which the block has written before."""
-    written: set[int] = set()
-    rows = set()
-    for row, instruction in enumerate(code):
-        if written.isdisjoint(instruction.reads):
-            rows.add(row)
-        written.update(instruction.writes)
-    return rows
 
 
 def waits_for_tensor_reads(instruction: Instruction) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gpusim.arch import Kind
-from gpusim.dsl.backend.instruction import Instruction, accumulates, begins_anew, late_reads
+from gpusim.dsl.backend.instruction import Instruction, accumulates, late_reads
 from gpusim.dsl.backend.registers import live_behind, spare_registers
 from gpusim.dsl.backend.uses import Edges
 from gpusim.program import PREDICATE_BASE
@@ -47,7 +47,7 @@ def _share(code: Sequence[Instruction], lives_on: set[int], spare: int) -> list[
     late: list[int] = []
     holds: dict[int, int] = {}
     shared = []
-    begins, behind_barrier = begins_anew(code), False
+    begins, behind_barrier = _begins_anew(code), False
     for row, instruction in enumerate(code):
         behind_barrier |= instruction.kind == Kind.barrier
         reads = [holds[unit] for unit in instruction.reads if unit in holds]
@@ -90,3 +90,14 @@ def _lifetimes(code: Sequence[Instruction], lives_on: set[int]) -> tuple[list[li
                 needed[unit] = instruction.kind != Kind.ldmatrix
                 read_last[row].append(unit)
     return read_last, short
+
+
+def _begins_anew(code: Sequence[Instruction]) -> set[int]:
+    """Rows that read nothing which the block has written before."""
+    written: set[int] = set()
+    rows = set()
+    for row, instruction in enumerate(code):
+        if written.isdisjoint(instruction.reads):
+            rows.add(row)
+        written.update(instruction.writes)
+    return rows
