@@ -73,9 +73,8 @@ def list_schedule(code: Sequence[Instruction], graph: Graph, missing_registers: 
     7. Of a block that lacks registers, fragment loads of the next k step wait for the end of this one, those needed
        last first, until theirs make up for ``missing_registers``; an address that waits keeps one of them. What they
        need has time, so the addresses of copies take the registers before. Then they go in the order of their users.
-    8. Where the arithmetic for loads behind a barrier begins by overwriting the address of a copy
-       (gpusim.dsl.backend.reuse), this first instruction stands in front of the barrier, and what follows from it
-       anywhere.
+    8. But where the arithmetic for loads behind a barrier begins by overwriting the address of a copy
+       (gpusim.dsl.backend.reuse), it waits for that only, and mostly begins in front of the barrier.
     9. Fragment loads of the next turn, behind the last barrier, wait until no more tensor work is left than their own
        intervals and REFILL_CYCLES.
     """
@@ -118,10 +117,7 @@ def _keep_behind_barriers(code: Sequence[Instruction], graph: Graph) -> None:
             barrier = row
         elif barrier is not None and instruction.kind == Kind.alu and leads[row]:
             overwrites_address = any(code[earlier].kind == Kind.async_copy for earlier in before[row])
-            if overwrites_address and max(before[row]) < barrier:
-                graph.add(row, barrier, 1)
-                released.add(row)
-            elif released.intersection(before[row]):
+            if (overwrites_address and max(before[row]) < barrier) or released.intersection(before[row]):
                 released.add(row)
             else:
                 graph.add(barrier, row, 1)
