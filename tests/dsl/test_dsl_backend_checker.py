@@ -113,7 +113,7 @@ def test_copies_may_be_switched_off_by_groups(blocks: list[Block], schedule: str
 def test_every_wait_on_a_straight_way_is_needed(blocks: list[Block], schedule: str) -> None:
     """Where nothing repeats there is one way through the blocks, and each wait bit covers some hazard on it.
 
-    Temporaries keep their own registers here: of those they share (test_dsl_backend_reuse.py) the op table knows nothing.
+    Temporaries keep their own registers here: the op table knows nothing of those they share.
     """
     once = {block_signature(b): Block(b.ops[: b.rows], b.scope, b.memory_key) for b in blocks}
     with pytest.MonkeyPatch.context() as patch:
