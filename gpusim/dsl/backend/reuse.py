@@ -47,17 +47,20 @@ def _share(code: Sequence[Instruction], lives_on: set[int], spare: int) -> list[
     late: list[int] = []
     holds: dict[int, int] = {}
     shared = []
-    begins, behind_barrier = _begins_anew(code), False
+    begins, copied, in_front = _begins_anew(code), set[int](), set[int]()
     for row, instruction in enumerate(code):
-        behind_barrier |= instruction.kind == Kind.barrier
+        if instruction.kind == Kind.barrier:
+            in_front |= copied
         reads = [holds[unit] for unit in instruction.reads if unit in holds]
+        if instruction.kind == Kind.async_copy:
+            copied.update(reads)
         released = late if late_reads(instruction) else free
         released.extend(holds.pop(unit) for unit in last_reads[row] if unit in holds)
         writes = []
         for unit in instruction.writes:
             holds.pop(unit, None)
             if (row, unit) in short:
-                takes_last = (late and behind_barrier and row in begins) or not (free or unused)
+                takes_last = (row in begins and late and late[-1] in in_front) or not (free or unused)
                 holds[unit] = late.pop() if takes_last else (free or unused).popleft()
                 writes.append(holds[unit])
         shared.append(replace(instruction, reads=(*instruction.reads, *reads), writes=(*instruction.writes, *writes)))
