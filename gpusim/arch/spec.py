@@ -58,6 +58,7 @@ class Issue(Section):
                     "the memory queue; the last one, last after a pause, else the next in turn; who comes just in time "
                     "keeps the tensor pipe.")
     width: Count = Field(description="Warp instructions a sub-partition issues per cycle.")
+    constant_load_cycles: Count = Field(description="Cycles between two LDC of an SM.")
     taken_branch_cycles: Count = Field(description="Cycles from a taken branch to the warp's next instruction.")
     operand_fetch_cycles: Cycles = Field(
         default=0, description="Cycles a tensor instruction reads longer when its A operand is a new one.")
@@ -82,6 +83,8 @@ class Mio(Section):
                                     "instructions that the LSU has taken, in order; STG.128 has six.")
     lsu_entries: Count = Field(description="Shared-memory accesses of an SM between that buffer and the data stage.")
     operand_bytes_per_cycle: Count = Field(description="Addresses and data one sub-partition sends to the LSU.")
+    address_interval_cycles: Count = Field(
+        description="Least cycles between memory instructions that the LSU takes from a sub-partition.")
     register_read_cycles: Count = Field(description="Cycles for which the dispatcher waits per register the LSU reads.")
     address_bytes_per_cycle: Count = Field(description="Addresses all sub-partitions together send to the LSU.")
     read_release_base_cycles: Cycles = Field(description="From the first operand sent to the release of a read "
@@ -93,10 +96,9 @@ class Shared(Section):
     bytes_per_wavefront: Count = Field(description="Bytes all banks deliver in one wavefront.")
     wavefronts_per_cycle: Count = Field(description="Wavefronts of an SM per cycle.")
     wavefront_interval_cycles_per_warp: Count = Field(description="Cycles between wavefronts of one sub-partition.")
-    latency_base_cycles: Cycles = Field(description="Latency of a load before its first wavefront is counted.")
     write_beside_tensor_cycles: Cycles = Field(
         default=0, description="What a busy tensor pipe adds until a load's result is in registers.")
-    latency_cycles_per_wavefront: Cycles = Field(description="Latency each wavefront of a load adds.")
+    latency_cycles_per_wavefront: Cycles = Field(description="Latency each wavefront of a load adds; that of its instruction has the first one.")
 
 
 class L1(Section):

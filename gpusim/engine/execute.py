@@ -26,6 +26,7 @@ __all__ = ["execute", "send"]
 
 KINDS = {name: int(member) for name, member in Kind.__members__.items()}
 MMA, ASYNC_COPY, COMMIT, BARRIER = (KINDS[name] for name in ("mma", "async_copy", "commit", "barrier"))
+CONSTANT_LOAD = KINDS["constant_load"]
 WGMMA, MBARRIER, BULK_COPY = KINDS["wgmma"], KINDS["mbarrier"], KINDS["bulk_copy"]  # the last kinds but wgmma_control
 CLUSTER_BARRIER = KINDS["cluster_barrier"]
 MEMBAR_STATE = WARP_STATES.index("membar")
@@ -49,11 +50,14 @@ def expect(warp, count, row, is_long):
 
 @njit(cache=True, nogil=True)
 def fixed_latency(sm, part, warp, mach, row, time):
-    """Everything that only takes a pipe."""
+    """Everything that only takes a pipe; sub-partitions share the way of the SM's LDC."""
     if row.pipe != NO_PIPE and row.pipe != LSU:
         take_pipe(part, mach, row, time)
     sm.counters[HMMA_COUNT] += row.kind == MMA
     if row.flags & VARIABLE:
+        if row.kind == CONSTANT_LOAD:
+            time = max(time, sm.constants)
+            sm.constants = time + mach.constant_load
         release(warp, row.write_barrier, time + row.latency, 0)
         release(warp, row.read_barrier, time + row.latency, 0)
 

@@ -21,9 +21,9 @@ __all__ = ["IMAGE_ACCESS", "IMAGE_OP", "ProgramImage", "image_of"]
 IMAGE_OP = np.dtype([
     ("global_offset", "<i8"), ("pc", "<i4"), ("access", "<i4"), ("operand", "<i4"), ("interval", "<u2"),
     ("latency", "<u2"), ("stall", "u1"), ("wait_mask", "u1"), ("write_barrier", "u1"), ("read_barrier", "u1"),
-    ("kind", "u1"), ("pipe", "u1"), ("flags", "u1"), ("queue", "i1"), ("operand_cycles", "u1"), ("lead_cycles", "u1"),
-    ("hold_cycles", "u1"), ("registers", "u1"), ("address_cycles", "u1"), ("cached", "u1"), ("wide", "u1"),
-    ("triple", "u1"), ("vector", "u1"), ("fetch", "u1"), ("piece", "<u2"),
+    ("kind", "u1"), ("pipe", "u1"), ("flags", "u1"), ("queue", "i1"), ("operand_cycles", "u1"), ("path_cycles", "u1"),
+    ("lead_cycles", "u1"), ("hold_cycles", "u1"), ("registers", "u1"), ("address_cycles", "u1"), ("cached", "u1"),
+    ("wide", "u1"), ("triple", "u1"), ("vector", "u1"), ("fetch", "u1"), ("piece", "<u2"),
 ], align=True)
 """flags: 1 active, 2 the warp's next instruction is elsewhere (a taken branch), 4 yield, 8 variable latency,
 16 a miss in L2 brings the whole line, 32 waits until the SM's writes have been performed, 64 depends on a flag: then
@@ -31,13 +31,14 @@ operand is the row of its FLAG_OP or, of a branch, how many rows it jumps; 128 w
 has arrived.
 queue: 0 for shared-memory instructions and cp.async, 1 for other global ones, -1 for what needs none. They share one
 queue; the number says which throttle it is. An instruction that is predicated off passes through it all the same.
-operand_cycles: how long its addresses and data take to the load/store unit; lead_cycles: how long until all but the
-last register are there, when a shared access can start; hold_cycles: how long reading them keeps the dispatcher from
-its own; registers: what it takes of the queue and of the unit's buffer; address_cycles: of the path that all
-sub-partitions share. cached: a load that L1 keeps. wide: reads its registers in two passes. triple: reads three
-registers; vector: at least one. fetch: cycles that a tensor instruction reads longer as its A operand is new. piece: of
-the code, see gpusim.engine.fetch. stall: the compiler's count, and what the hardware adds to it while operands are
-read."""
+operand_cycles: how long its addresses and data take to the load/store unit; path_cycles: until the next one's can
+follow; lead_cycles: until all but the last register are there, when a shared access can start; hold_cycles: how long
+reading them keeps the dispatcher from its own; registers: what it takes of the queue and of the unit's buffer;
+address_cycles: of the path that all sub-partitions share. cached: a load that L1 keeps. wide: reads its registers in
+two passes. triple: reads three registers; vector: at least one. fetch: cycles that a tensor instruction reads longer as
+its A operand is new. piece: of the code, see gpusim.engine.fetch. stall: the compiler's count, and what the hardware
+adds to it: while operands are read, and a cycle behind a yield that counts one (instructions.csv: chains with a NOP of
+that kind take 17 cycles, not 16)."""
 
 IMAGE_ACCESS = np.dtype([
     ("first", "<i4"), ("count", "<i4"), ("tensor", "<i4"), ("wavefronts", "<u2"), ("ideal", "<u2"),
@@ -167,9 +168,11 @@ def _ops(
     for queue, kinds in QUEUES.items():
         image["queue"][np.isin(cost["kind"], kinds)] = queue
     image["queue"][(cost["kind"] == Kind.barrier) & (source["active"] == 0)] = -1
+    image["stall"] += (source["stall"] == 1) & (source["yield_"] > 0)
     cycles = REGISTER_BYTES / spec.mio.operand_bytes_per_cycle
     registers = np.where(source["active"] > 0, _operand_registers(source, cost["kind"], role), 0)
     image["operand_cycles"] = np.ceil(registers * cycles)
+    image["path_cycles"] = np.maximum(image["operand_cycles"], spec.mio.address_interval_cycles)
     image["registers"] = np.maximum(registers, 1)
     image["hold_cycles"] = registers * spec.mio.register_read_cycles
     image["address_cycles"] = np.where(source["active"] > 0, _address_registers(cost["kind"]), 0) * np.uint8(
@@ -226,7 +229,13 @@ def _address_registers(kinds: np.ndarray) -> np.ndarray:
 def _operand_registers(source: np.ndarray, kinds: np.ndarray, role: RoleProgram) -> np.ndarray:
     stores = np.isin(kinds, STORES) & (source["access"] != NO_ACCESS)
     widths = np.append(role.accesses.bytes_per_lane, 0)[source["access"]]
-    return _address_registers(kinds) + np.where(stores, (widths + 3) // 4, 0)
+    data = np.where(kinds == Kind.stmatrix, _matrices(role)[source["access"]], (widths + 3) // 4)
+    return _address_registers(kinds) + np.where(stores, data, 0)
+
+
+def _matrices(role: RoleProgram) -> np.ndarray:
+    """Of stmatrix, whose rows of 16 bytes a lane holds the addresses of, by access: a register each."""
+    return np.array([int(name[-1]) if name.startswith("STSM") else 0 for name in (*role.accesses.operation, "")])
 
 
 def _accesses(

@@ -53,7 +53,7 @@ def shared_access(sm, warp, mach, row, waves, stores, start, late):
     """LDS, LDSM, STS, STSM, SHFL: operands, data stage; one wavefront every other cycle for one warp alone.
 
     A store keeps its entry that long; loads leave theirs as fast as the stage goes, and their results come late;
-    ``late`` cycles more until they are in registers.
+    ``late`` cycles more until they are in registers. The latency of an instruction is that of one wavefront.
     """
     arrival = max(start + row.lead_cycles, pass_buffer(sm, mach, start, sm.lsu[sm.lsu_head], row.registers))
     passed = pass_data_stage(sm, arrival, waves)
@@ -61,7 +61,7 @@ def shared_access(sm, warp, mach, row, waves, stores, start, late):
     alone = max(arrival, warp.data_free) + mach.shared_latency_per_wavefront * waves
     warp.data_free = max(passed, alone)
     occupy_lsu(sm, mach, warp.data_free if stores else passed)
-    settle_board(warp, row.write_barrier, warp.data_free + mach.shared_latency_base + late)
+    settle_board(warp, row.write_barrier, warp.data_free + row.latency - mach.shared_latency_per_wavefront + late)
     settle_board(warp, row.read_barrier, operands_read(mach, start, row))
     sm.counters[LDSM_COUNT] += row.kind == LDMATRIX
 

@@ -27,12 +27,12 @@ class Machine(NamedTuple):
     tag_entries: int
     buffer_registers: int
     read_release_base: int
-    shared_latency_base: int
     shared_latency_per_wavefront: int
     tag_interval: int
     barrier_base: int
     barrier_per_warp: int
     taken_branch: int
+    constant_load: int
     fetch_next: int
     fetch_late: int
     wide_after_tensor: int
@@ -98,12 +98,12 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         tag_entries=spec.l1.tag_entries,
         buffer_registers=spec.mio.buffer_registers,
         read_release_base=spec.mio.read_release_base_cycles,
-        shared_latency_base=spec.shared.latency_base_cycles,
         shared_latency_per_wavefront=spec.shared.latency_cycles_per_wavefront,
         tag_interval=spec.l1.tag_interval_cycles,
         barrier_base=spec.barrier.base_cycles,
         barrier_per_warp=spec.barrier.cycles_per_warp,
         taken_branch=spec.issue.taken_branch_cycles,
+        constant_load=spec.issue.constant_load_cycles,
         fetch_next=spec.fetch.next_cycles,
         fetch_late=spec.fetch.late_cycles,
         wide_after_tensor=spec.issue.wide_after_tensor_cycles,

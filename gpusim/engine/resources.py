@@ -59,7 +59,7 @@ def take_pipe(part, mach, row, time):
 def read_operands(part, mach, row, start):
     """The LSU reads registers over a path of its own per sub-partition, at half the rate of a register bank: it keeps
     the dispatcher from reading for a cycle per register only."""
-    part.operand_free = start + row.operand_cycles
+    part.operand_free = start + row.path_cycles
     if part.hold_last - part.hold_first >= HOLDS:
         part.hold_first += 1
     part.hold_start[part.hold_last % HOLDS] = start + mach.read_release_base

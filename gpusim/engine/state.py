@@ -127,7 +127,7 @@ SM = np.dtype([
     ("tag_stage", "<i8"), ("write_port", "<i8"),
     ("turns", "<i8"), ("answered", "<i8"),  # of the port that stores have taken; stores that L2 has, see STORE_ANSWERS
     ("barrier_unit", "<i8"), ("sequence", "<i8"), ("warp_cycles", "<i8"),
-    ("address_path", "<i8"), ("front", "<i8"),
+    ("address_path", "<i8"), ("front", "<i8"), ("constants", "<i8"),
     ("buffer_head", "<i8"), ("buffer", "<i8", (QUEUE_ENTRIES,)),  # when its entries come free, a ring
     ("lsu_head", "<i8"), ("lsu", "<i8", (QUEUE_ENTRIES,)),  # when its entries come free, a ring
     ("tag_head", "<i8"), ("tags", "<i8", (QUEUE_ENTRIES,)),  # the same of the queue for the tag stage

@@ -69,7 +69,7 @@ class Sm:
         self.entries = [gpu.instruction_table.lookup(static.mnemonic) for static in program.statics]
         self.parts = [Part(self.env, gpu) for _ in range(PARTS)]
         self.data_stage, self.tag_stage, self.barrier_unit = Server(), Server(), Server()
-        self.write_port = Server()
+        self.write_port, self.constants = Server(), Server()
         self.turns, self.stores = 0, np.zeros(1, STORE_ANSWERS)
         self.l1 = L1Model(self._l1_bytes())
         self.lsu_entries = deque([0] * gpu.mio.lsu_entries, gpu.mio.lsu_entries)
@@ -289,6 +289,8 @@ class Sm:
                 if image["wide"]:
                     part.tensor_free = max(part.tensor_free, now + self.gpu.issue.tensor_after_wide_cycles)
             if entry.variable_latency:
+                if entry.kind == Kind.constant_load:
+                    now, _ = self.constants.serve(now, self.gpu.issue.constant_load_cycles)
                 warp.release(int(row["write_barrier"]), now + entry.latency_cycles)
                 warp.release(int(row["read_barrier"]), now + entry.latency_cycles)
 
@@ -380,6 +382,8 @@ class Sm:
         data = 0
         if kind in STORES and row["access"] >= 0:
             data = -(-int(warp.role.accesses.bytes_per_lane[row["access"]]) // 4)
+            if kind == Kind.stmatrix:
+                data = int(warp.role.accesses.operation[row["access"]].removeprefix("STSM"))
         return ADDRESS_REGISTERS[kind] + data
 
     def _accept(self, part: Part, queued: Queued, now: int) -> None:
@@ -400,7 +404,8 @@ class Sm:
         self.addresses.serve(now, ADDRESS_REGISTERS[kind] * 128 // self.gpu.mio.address_bytes_per_cycle)
         lead = int(np.ceil((registers - 1) * per_register))
         start = part.begins_to_read(self.gpu, registers, lead, now)
-        _, end = part.operands.serve(start, int(np.ceil(registers * per_register)))
+        end = start + int(np.ceil(registers * per_register))
+        part.operands.serve(start, max(end - start, self.gpu.mio.address_interval_cycles))
         part.reads.append((start + delay, start + delay + registers * self.gpu.mio.register_read_cycles))
         if queued.work == "signal":
             self._signal(queued, start)
@@ -428,7 +433,8 @@ class Sm:
         alone = max(arrival, warp.data_free) + waves * self.gpu.shared.latency_cycles_per_wavefront
         warp.data_free = max(passed, alone)
         self.lsu_entries.append(warp.data_free if stores else passed)
-        warp.settle(int(row["write_barrier"]), warp.data_free + self.gpu.shared.latency_base_cycles + late)
+        after = int(self._image_row(queued)["latency"]) - self.gpu.shared.latency_cycles_per_wavefront
+        warp.settle(int(row["write_barrier"]), warp.data_free + after + late)
 
     def _global(self, queued: Queued, start: int, sent: int) -> int:
         """Lines pass the tag stage one by one; then the memory system decides. Returns when it has left the buffer."""

@@ -31,7 +31,7 @@ def test_wait() -> None:
 
 def test_short_scoreboard() -> None:
     load = rows("LDS access=a write=0\nNOP wait=0")
-    latency = GPU.shared.latency_base_cycles + GPU.shared.latency_cycles_per_wavefront * 4
+    latency = GPU.instruction_table.lookup("LDS").latency_cycles + GPU.shared.latency_cycles_per_wavefront * 3
     assert stalls(program(load, {"a": Memory("LDS32", (4,))})) == {"short_scoreboard": latency - 1}
 
 

@@ -29,7 +29,8 @@ def gap(first: Row, second: Row, accesses: dict[str, Memory] | None = None, warp
 
 
 def shared_latency(waves: int) -> int:
-    return GPU.shared.latency_base_cycles + GPU.shared.latency_cycles_per_wavefront * waves
+    first = GPU.instruction_table.lookup("LDS").latency_cycles
+    return first + GPU.shared.latency_cycles_per_wavefront * (waves - 1)
 
 
 # Fixed latency and issue.
@@ -90,7 +91,8 @@ def test_sub_partitions_share_the_data_stage(warps: int) -> None:
     last = max(issue_cycles(result, warp)[1] for warp in range(warps))
     addresses_before = warps - 1
     alone = GPU.shared.latency_cycles_per_wavefront * waves + addresses_before
-    assert last == max(alone, warps * waves // GPU.shared.wavefronts_per_cycle) + GPU.shared.latency_base_cycles
+    later = max(alone, warps * waves // GPU.shared.wavefronts_per_cycle)
+    assert last == later + shared_latency(0)
 
 
 @pytest.mark.xfail(strict=True, reason="the stage is reserved when an instruction issues: it idles until a store's "
