@@ -1,10 +1,11 @@
 """micro/shared_access: LDS, STS or ldmatrix over and over, by width and conflict degree: what the data stage takes.
 
-Measured (mio.csv, stream, one warp on each sub-partition, cycles per access and warp, no conflict and eight ways): LDS
-MEAS.
+Measured (mio.csv, stream, four warps on each sub-partition, cycles per access and warp, no conflict and eight ways): LDS
+16.6 and 128.6, LDS.128 64.5 and 512.0, ldmatrix.x1 16.6 and 128.5, .x2 32.4 and 256.3, .x4 64.4 and 511.2, STS 16.3 and
+128.0, STS.128 64.2 and 511.7.
 
-Parameters. instruction: LDS, LDS.64, LDS.128, LDSM.16.M88, LDSM.16.M88.2, LDSM.16.M88.4, STS, STS.64 or STS.128. ways:
-lanes of a phase that meet in the same banks. warps: number of warps in the CTA. repeats: rounds of the loop.
+Parameters. instruction: LDS, LDSM.16.M88 or STS, with a width. ways: lanes of a phase that meet in the same banks. warps:
+number of warps in the CTA. repeats: rounds of the loop.
 """
 
 import numpy as np
@@ -38,7 +39,7 @@ def lane_addresses(lane_bytes, ways):
 
 
 @gs.kernel
-def shared_access(ctx, *, instruction="LDS", ways=1, warps=4, repeats=64):
+def shared_access(ctx, *, instruction="LDS", ways=1, warps=16, repeats=64):
     if instruction not in INSTRUCTIONS:
         raise gs.UserError("micro/shared_access repeats one access to shared memory", got=f"'{instruction}'",
                            suggestion=", ".join(INSTRUCTIONS))
@@ -56,5 +57,6 @@ def shared_access(ctx, *, instruction="LDS", ways=1, warps=4, repeats=64):
     else:
         lines = [gs.Line(instruction, value, (address,), n) for n, value in enumerate(values)]
         lines += [gs.Line("LOP3.LUT", mixed, (mixed, value)) for value in values]
+    code = gs.Code(tuple(lines))
     for _ in ctx.range(repeats, name="main_loop"):
-        ctx.code(lines, gs.Instance(row))
+        ctx.code(code, gs.Instance(row))
