@@ -142,7 +142,6 @@ class L2(Section):
                                                      "as long, a read waits there for others of its line.")
     hit_latency_spread_cycles: Cycles = Field(description="Largest difference from it, by place of SM and slice.")
     fabric_latency_cycles: Cycles = Field(description="Round trip between partitions.")
-    fabric_miss_cycles: Cycles = Field(description="By how much a miss takes longer over it than a hit.")
     lookahead_cycles: Count = Field(description="No round trip is shorter: SMs may run this long unseen.")
     read_bytes_per_cycle: Rate = Field(description="Bytes all slices deliver per SM cycle.")
     write_bytes_per_cycle: Rate = Field(description="Bytes all SMs write per SM cycle, each slice as many; what "

@@ -48,7 +48,6 @@ class Machine(NamedTuple):
     l2_latency_spread: int
     slice_latency: int
     fabric_latency: int
-    fabric_miss: int
     dram_latency: float
     refresh_interval: int
     refresh_cycles: int
@@ -119,7 +118,6 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         l2_latency_spread=spec.l2.hit_latency_spread_cycles,
         slice_latency=spec.l2.slice_latency_cycles,
         fabric_latency=spec.l2.fabric_latency_cycles,
-        fabric_miss=spec.l2.fabric_miss_cycles,
         dram_latency=spec.dram.latency_cycles - spec.dram.mean_refresh_cycles - _cycles_in_the_sm(spec),
         refresh_interval=spec.dram.refresh_interval_cycles,
         refresh_cycles=spec.dram.refresh_cycles,

@@ -177,7 +177,7 @@ def read_home(mem, mach, place, mask, fill, now, arrival, near):
     if missing:
         missing |= fill & ~way.valid
         taken_by_dram = dram_wait(mem, mach, place, now, arrival, 32.0 * bits(missing))
-        way.ready = max(way.ready, arrival + taken_by_dram + (0 if near else mach.fabric_miss))
+        way.ready = max(way.ready, arrival + taken_by_dram)
         way.valid |= missing
     return max(arrival + taken, way.ready)
 
@@ -192,6 +192,7 @@ def read_near(mem, mach, partition, place, mask, fill, now, arrival):
     missing = missing_sectors(mem.total[0], way, mask)
     taken = slice_wait(mem, mach, near, now, bits(mask), True)
     if missing:
+        missing |= fill & ~way.valid
         mem.total[0].counters[FABRIC] += bits(missing)
         there = read_home(mem, mach, place, missing, fill, now, arrival + mach.fabric_latency / 2, False)
         way.ready = max(way.ready, there + mach.fabric_latency / 2)

@@ -67,7 +67,7 @@ def batch_cycles(spec: GpuSpec, machine: Machine, lines: int, distance_bytes: in
         which = (start + np.arange(lines) * (distance_bytes // LINE_BYTES) if distance_bytes
                  else random.integers(0, 1 << 27, lines))
         last.append(max(turn + refresh_wait(machine, line, at)
-                        + (spec.l2.fabric_latency_cycles + spec.l2.fabric_miss_cycles) * owner(machine, line).partition
+                        + spec.l2.fabric_latency_cycles * owner(machine, line).partition
                         for turn, line in enumerate(which.tolist())))
     return spec.dram.latency_cycles - spec.dram.mean_refresh_cycles + float(np.mean(last))
 
