@@ -98,7 +98,8 @@ class Shared(Section):
     wavefront_interval_cycles_per_warp: Count = Field(description="Cycles between wavefronts of one sub-partition.")
     write_beside_tensor_cycles: Cycles = Field(
         default=0, description="What a busy tensor pipe adds until a load's result is in registers.")
-    latency_cycles_per_wavefront: Cycles = Field(description="Latency each wavefront of a load adds; that of its instruction has the first one.")
+    latency_cycles_per_wavefront: Cycles = Field(
+        description="Latency each wavefront of a load adds; that of its instruction has the first one.")
 
 
 class L1(Section):

@@ -1,11 +1,11 @@
 """micro/shared_access: LDS, STS or ldmatrix over and over, by width and conflict degree: what the data stage takes.
 
-Measured (mio.csv, stream, four warps on each sub-partition, cycles per access and warp, no conflict and eight ways): LDS
-16.6 and 128.6, LDS.128 64.5 and 512.0, ldmatrix.x1 16.6 and 128.5, .x2 32.4 and 256.3, .x4 64.4 and 511.2, STS 16.3 and
-128.0, STS.128 64.2 and 511.7.
+Measured (mio.csv, stream, four warps on each sub-partition, cycles per access and warp, without conflict and with eight
+ways): LDS 16.6 and 128.6, LDS.128 64.5 and 512.0, ldmatrix.x1 16.6 and 128.5, .x2 32.4 and 256.3, .x4 64.4 and 511.2,
+STS 16.3 and 128.0, STS.128 64.2 and 511.7.
 
-Parameters. instruction: LDS, LDSM.16.M88 or STS, with a width. ways: lanes of a phase that meet in the same banks. warps:
-number of warps in the CTA. repeats: rounds of the loop.
+Parameters. instruction: LDS, LDSM.16.M88 or STS, with a width. ways: lanes of a phase that meet in the same banks.
+warps: number of warps in the CTA. repeats: rounds of the loop.
 """
 
 import numpy as np

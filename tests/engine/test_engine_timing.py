@@ -64,6 +64,11 @@ def test_what_is_predicated_off_takes_an_issue_slot_but_no_pipe_and_no_barrier()
     assert issue_cycles(run(tiny, GPU))[:3] == [0, 1, 2]
 
 
+@pytest.mark.parametrize(("stall", "yields", "cycles"), [(1, False, 1), (1, True, 2), (2, True, 2), (5, True, 5)])
+def test_a_yield_that_counts_one_takes_two(stall: int, yields: bool, cycles: int) -> None:
+    assert gap(Row("NOP", stall=stall, yields=yields), Row("NOP")) == cycles
+
+
 @pytest.mark.parametrize(("jumps", "cycles"), [(True, GPU.issue.taken_branch_cycles), (False, 5)])
 def test_a_taken_branch_waits_for_its_target(jumps: bool, cycles: int) -> None:
     assert gap(Row("BRA", stall=5, jumps=jumps), Row("NOP")) == cycles
@@ -115,6 +120,7 @@ def test_a_full_queue_lets_one_more_in_when_the_unit_takes_one_out() -> None:
 
 
 REGISTERS = {"LDS32": ("LDS", 1), "LDSM4": ("LDSM", 1), "STS32": ("STS", 2), "STS64": ("STS", 3), "STS128": ("STS", 5),
+             "STSM1": ("STSM", 2), "STSM2": ("STSM", 3), "STSM4": ("STSM", 5),
              "LDG32": ("LDG", 2), "LDG128": ("LDG", 2), "STG32": ("STG", 3), "STG128": ("STG", 6),
              "CPA16": ("LDGSTS", 3)}
 """What an instruction sends to the load/store unit: 32-bit registers of address and data."""
@@ -128,6 +134,16 @@ def test_registers_may_be_overwritten_once_they_were_read(operation: str) -> Non
     write_after_read = gap(Row(mnemonic, access="a", read=1, stall=2), Row("NOP", wait=(1,)),
                            {"a": Memory(operation, lines=lines)})
     assert write_after_read == GPU.mio.read_release_base_cycles + cycles
+
+
+# Constants.
+
+@pytest.mark.parametrize("warps", [1, 2, 4])
+def test_sub_partitions_share_the_way_of_constants(warps: int) -> None:
+    result = run(program([(warps, rows("LDC write=0 stall=2\nNOP wait=0"))]), GPU)
+    waits = [np.diff(issue_cycles(result, warp))[0] for warp in range(warps)]
+    behind = GPU.issue.constant_load_cycles * np.arange(warps)
+    assert sorted(waits) == (cost("LDC").latency_cycles + behind).tolist()
 
 
 # Barriers.

@@ -21,6 +21,8 @@ from gpusim.errors import UserError
 from gpusim.experiments.micro import Probe, all_probes, validate_micro
 from gpusim.experiments.micro.compiled import HARDWARE, CompiledKernel, key_values, replay
 from gpusim.experiments.micro.crossings import crossing_probes
+from gpusim.experiments.micro.halves import half_probes
+from gpusim.experiments.micro.instructions import instruction_probes
 from gpusim.experiments.micro.loops import body_after_clock
 from gpusim.experiments.micro.memory import memory_probes
 from gpusim.experiments.micro.pipes import pipe_probes
@@ -53,6 +55,7 @@ def test_no_row_of_a_table_is_dropped_silently() -> None:
     measured += rows_in("h200/memory.csv", comment="#")
     measured += len(pd.read_csv(HARDWARE / "h200/copy_l1.csv").query("kind == 'stream'"))
     measured += len(pd.read_csv(HARDWARE / "h200/copy_source.csv").query("source == 'L2' and ctas == 1"))
+    measured += len(pd.read_csv(HARDWARE / "h200/second_half.csv").query("hint == 1 or data_in == 'L2'"))
     assert len(all_probes()) == measured + len(list(recorded_probes()))
 
 
@@ -88,6 +91,20 @@ def test_a_shared_access_waits_two_cycles_per_wavefront(probe: Probe) -> None:
                          ids=lambda p: p.what)
 def test_a_memory_instruction_frees_its_source_a_cycle_off_the_published_time(probe: Probe) -> None:
     assert run_probe(probe, load_gpu(probe.gpu))["within_level"]
+
+
+@pytest.mark.parametrize("load", ["ld with", "cp.async.cg with"])
+def test_a_line_that_a_hint_brings_whole_is_found_whole(load: str) -> None:
+    """Also by SMs of the partition that does not own it: its second half takes what a hit takes, 335 cycles."""
+    probes = [probe for probe in half_probes() if probe.what.startswith(load) and probe.what.endswith("DRAM")]
+    assert len(probes) == 4 and all(run_probe(probe, load_gpu("h200"))["within_level"] for probe in probes)
+
+
+@pytest.mark.parametrize("sums", [1, 5, 16, 64])
+def test_the_end_of_a_loop_takes_ten_cycles(sums: int) -> None:
+    probe = next(p for p in instruction_probes() if p.what == f"loop of {sums} IMAD, 4 warps")
+    row = run_probe(probe, load_gpu("h200"))
+    assert abs(row["simulated"] - row["measured"]) < 0.3, row
 
 
 LOOP = "each iteration of the published loop takes some cycles more than its instructions"

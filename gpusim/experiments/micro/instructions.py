@@ -37,8 +37,8 @@ def instruction_probes() -> Iterator[Probe]:
                      CompiledKernel("branch", f"loopILi{row['sums']}E"),
                      (Scalar(repeats), Scalar(1), CYCLES, SINK), repeats)
     for row in _rows("register_release"):
-        yield _probe("write-after-read wait", f"{row['instruction']}, {row['warps']} warps", row["cycles"], row["warps"],
-                     CompiledKernel("register_release", f"loopILi{STORES.index(row['instruction'])}E"),
+        yield _probe("write-after-read wait", f"{row['instruction']}, {row['warps']} warps", row["cycles"],
+                     row["warps"], CompiledKernel("register_release", f"loopILi{STORES.index(row['instruction'])}E"),
                      (Scalar(RELEASE_REPEATS), Scalar(0), TensorPointer("p", "u8", (1 << 20,), True), CYCLES),
                      RELEASE_REPEATS, shared_bytes=RELEASE_SHARED_BYTES)
 

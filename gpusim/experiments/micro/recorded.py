@@ -70,7 +70,7 @@ def _cta_cycles(result: SimulationResult, *, per: int) -> float:
 
 
 def _cycles_of_late_rounds(result: SimulationResult, *, per: int) -> float:
-    """Cycles of a round of the loop per timed statement, in the second half of the rounds: what comes often is in it."""
+    """Cycles of a round per timed statement, in the second half of the rounds: the loop is what comes most often."""
     issues = result.events[result.events["kind"] == ISSUE]
     pcs, counts = np.unique(issues["pc"], return_counts=True)
     starts = np.sort(issues["start"][issues["pc"] == pcs[counts.argmax()]])
@@ -124,7 +124,8 @@ def _shared_memory() -> Iterator[_Twin]:
 
 
 def _stream(program: str, what: str, ways: int, warps: int, per: int, parameters: Mapping[str, object]) -> _Twin:
-    row = {"kind": "stream", "what": what, "p1": f"ways={ways}", "p2": "subpartitions=4", "p3": f"warps_per_sub={warps}"}
+    row = {"kind": "stream", "what": what, "p1": f"ways={ways}", "p2": "subpartitions=4",
+           "p3": f"warps_per_sub={warps}"}
     return _Twin(program, "throughput", "mio.csv", row, "cycles", partial(_cta_cycles, per=per), parameters=parameters)
 
 
@@ -135,7 +136,8 @@ def _memory() -> Iterator[_Twin]:
                     partial(_cta_cycles, per=TRIPS), sizes={"threads": threads})
     for level, (what, param, ring, stride) in RINGS.items():
         yield _Twin("pointer_chase", "latency", "memory.csv", {"what": what, "param": param}, "value",
-                    partial(_cycles_of_late_rounds, per=HOPS), sizes={"ring": ring}, parameters={"past_l1": level != "L1", "stride": stride},
+                    partial(_cycles_of_late_rounds, per=HOPS), sizes={"ring": ring},
+                    parameters={"past_l1": level != "L1", "stride": stride},
                     l2="cold" if level == "DRAM" else "warm", recorded_sm=0)
     for ctas in (1, 33, 66, 132):
         yield _Twin("read_bandwidth", "bandwidth", "memory.csv",

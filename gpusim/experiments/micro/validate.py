@@ -15,6 +15,7 @@ from gpusim.arch import load_gpu
 from gpusim.errors import UserError
 from gpusim.experiments.micro.copies import copy_probes
 from gpusim.experiments.micro.crossings import crossing_probes
+from gpusim.experiments.micro.halves import half_probes
 from gpusim.experiments.micro.instructions import instruction_probes
 from gpusim.experiments.micro.memory import memory_probes
 from gpusim.experiments.micro.pipes import pipe_probes
@@ -44,7 +45,7 @@ class MicroResult:
 def all_probes() -> list[Probe]:
     """Every measured or published number there is a probe for."""
     compiled = [*pipe_probes(), *shared_probes(), *copy_probes(), *slot_probes(), *crossing_probes(), *memory_probes()]
-    compiled += [*warpgroup_probes(), *instruction_probes()]
+    compiled += [*warpgroup_probes(), *instruction_probes(), *half_probes()]
     return [*compiled, *recorded_probes(), *published_probes(), *published_tables()]
 
 
