@@ -68,7 +68,7 @@ def test_launch_overhead_counts_only_where_it_is_counted(tiny_program: Program, 
 def test_the_share_of_instructions_with_a_guessed_cost_is_theirs_of_all_issued(
     tiny_program: Program, tiny_result: SimulationResult
 ):
-    guessed = {name.split(".")[0] for name in ("S2R", "LDGSTS", "LDGDEPBAR", "STG", "EXIT", "BAR")}
+    guessed = {name.split(".")[0] for name in ("LDGSTS", "LDGDEPBAR", "STG", "EXIT", "BAR")}
     issued = sum(int(count) for static, count in zip(tiny_program.statics, tiny_result.issued, strict=True)
                  if static.mnemonic.split(".")[0] in guessed)
     found = provenance_of(Run(tiny_program, tiny_result, SPEC))
