@@ -3,9 +3,9 @@
 Measured (pipes.csv, cycles per instruction and warp; 1 warp with ILP 1, 8 warps with ILP 4): FFMA 4.2 and 2.2, DFMA 8.1
 and 4.1, IMAD 4.2 and 4.1, MUFU.EX2 17.1 and 16.1, IDP.4A 4.2 and 4.1, SHFL.BFLY 24.1 and 8.1.
 
-Parameters. instruction: as in SASS: FADD, FFMA, DFMA, HFMA2, IMAD, LOP3.LUT, MUFU.EX2, IDP.4A.S8.S8, SHFL.BFLY and
-others. warps: number of warps in the CTA. ilp: chains that a warp's instructions take in turn. repeats: rounds of the
-loop. unrolled: instructions in a round.
+Parameters. instruction: its name in SASS, FADD, FFMA, DFMA, HFMA2, IMAD, LOP3.LUT, MUFU.EX2, IDP.4A.S8.S8, SHFL.BFLY
+and others. warps: number of warps in the CTA. ilp: chains that a warp's instructions take in turn. repeats: rounds of
+the loop. unrolled: instructions in a round.
 """
 
 import gpusim as gs

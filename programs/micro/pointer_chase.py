@@ -3,7 +3,8 @@
 Measured (memory.csv, cycles per hop): from L1 32.9 (ring of 64 KiB), from L2 280.0 (4 MiB), from DRAM 668.9.
 
 Sizes. ring: bytes that the ring takes; the first time round finds L1 cold. Parameters. past_l1: loads are ld.global.cg.
-stride: bytes between neighbouring places of the ring, which is followed in a shuffled order. hops: loads.
+stride: bytes between neighbouring places of the ring, which is followed in a shuffled order. hops: number of loads,
+each of which waits for the one before.
 """
 
 import numpy as np

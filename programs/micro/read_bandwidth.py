@@ -4,7 +4,7 @@ Measured (memory.csv, l2_read_cg, bytes per cycle and CTA): 1 CTA 115.2, 33 CTAs
 all, SMs get 640 bytes a cycle and GPC, 4,860 from all slices of L2.
 
 Sizes. ctas: number of CTAs, one per SM while there are as many. kib: what a CTA reads, in pieces of 64 KiB. Parameters.
-passes: times that a CTA reads its stretch.
+rows: pieces of 64 KiB that a CTA reads, kib / 64 of them. passes: times that a CTA reads its stretch.
 """
 
 import numpy as np

@@ -4,8 +4,8 @@ Measured by Huerta et al. on an RTX A6000 (published/ga102_memory.csv, war, cycl
 rtx3090): LDS 9.0, LDG.E 11.0, STS 12.0, STS.64 14.0, STS.128 18.0, STG.E 14.0, STG.E.128 20.0. What compiled loops of
 this kind take on an H200 is in register_release.csv, which gpusim validate --micro replays.
 
-Parameters. instruction: LDS, LDSM.16.M88, LDG.E, STS or STG.E, with a width. warps: warps in the CTA. repeats: rounds
-of the loop. unrolled: accesses in a round.
+Parameters. instruction: LDS, LDSM.16.M88, LDG.E, STS or STG.E, with a width. warps: number of warps in the CTA.
+repeats: rounds of the loop. unrolled: accesses in a round.
 """
 
 import numpy as np

@@ -3,8 +3,8 @@
 Measured (wgmma.csv, wgmma_ss, swizzle 128B, 8 a group, cycles per wgmma): one warpgroup with N 64 42.2, N 128 74.3, N
 256 138.5; two warpgroups with N 256 262.2.
 
-Parameters. n: columns of B. warpgroups: each with a tile of its own. per_group: wgmmas between two waits. swizzle: of
-both operands in shared memory. repeats: rounds of the loop.
+Parameters. n: columns of B, which each wgmma multiplies. warpgroups: each with a tile of its own. per_group: wgmmas
+between two waits. swizzle: layout of both operands in shared memory. repeats: rounds of the loop.
 """
 
 import gpusim as gs
