@@ -121,8 +121,8 @@ class Noc(Section):
                     "that the list leaves out.")
     gpc_read_bytes_per_cycle: Rate = Field(description="Bytes the SMs of one GPC receive together per cycle; what "
                                                        "several of them asked for in one request counts once.")
-    request_coalescer: Annotated[int, Field(ge=0, le=1)] = Field(
-        description="1: reads of one line that SMs of a GPC have in flight together reach L2 once.")
+    sms_per_request: Count = Field(
+        description="SMs of a GPC whose reads of one line, when in flight together, reach L2 as one; 1: each alone.")
     sm_read_bytes_per_cycle: Rate = Field(description="Bytes one SM receives from L2 per cycle.")
     sm_write_bytes_per_cycle: Rate = Field(description="Bytes one SM sends to L2 per cycle.")
     unfilled_sector_cycles: Count = Field(description="Cycles that an SM's port takes for a sector written in part.")
@@ -209,7 +209,12 @@ class Barrier(Section):
 class Mbarrier(Section):
     arrive_cycles: Cycles = Field(description="From an arrival's turn at shared memory until it counts.")
     wait_cycles: Cycles = Field(description="From the turn of a wait whose phase has completed to its release.")
-    wake_cycles: Cycles = Field(description="From the completion of a phase to the release of waits for it.")
+    wake_cycles: Cycles = Field(description="From the completion of a phase to the release of waits for it by whole "
+                                            "warps.")
+    poll_cycles: Count = Field(description="Between two looks of a lane that waits alone, the others of its warp "
+                                           "elsewhere.")
+    poll_sleep_cycles: Cycles = Field(description="How much of that it sleeps.")
+    poll_release_cycles: Cycles = Field(description="From the look that finds the phase complete to the release.")
 
 
 class Tma(Section):
@@ -235,6 +240,7 @@ class Wgmma(Section):
     register_interval_cycles: Cycles = Field(description="Least cycles of an instruction whose A is in registers.")
     block_columns: Count = Field(description="Columns whose operands are fetched before their arithmetic starts.")
     latency_cycles: Cycles = Field(description="From the end of the arithmetic to results in registers.")
+    queue_instructions: Count = Field(description="Instructions of an SM that can wait in front of the tensor pipe.")
 
 
 class GpuSpec(Section):

@@ -15,7 +15,7 @@ __all__ = ["add_span", "attribute_issue", "record", "record_spans", "record_stag
 SELECTED, NOT_SELECTED, WAIT = (WARP_STATES.index(name) for name in ("selected", "not_selected", "wait"))
 LONG, SHORT = WARP_STATES.index("long_scoreboard"), WARP_STATES.index("short_scoreboard")
 MIO, LG, MATH = (WARP_STATES.index(name) for name in ("mio_throttle", "lg_throttle", "math_pipe_throttle"))
-DISPATCH = WARP_STATES.index("dispatch_stall")
+DISPATCH, SLEEPING = WARP_STATES.index("dispatch_stall"), WARP_STATES.index("sleeping")
 BARRIER, BRANCH = WARP_STATES.index("barrier"), WARP_STATES.index("branch_resolving")
 NO_INSTRUCTION, IMC_MISS = WARP_STATES.index("no_instruction"), WARP_STATES.index("imc_miss")
 MEMBAR, DRAIN = WARP_STATES.index("membar"), WARP_STATES.index("drain")
@@ -74,6 +74,10 @@ def attribute_issue(sm, line, warp, row, time):
         start = add_span(sm, line, IMC_MISS, start, warp.constant_end)
         start = add_span(sm, line, BARRIER, start, barrier_release(warp, row))
         start = add_span(sm, line, warp.fence_state, start, warp.membar_end)
+        if warp.slept:
+            start = add_span(sm, line, LONG, start, long_release - warp.slept)
+            start = add_span(sm, line, SLEEPING, start, long_release)
+            warp.slept = 0
         start = add_span(sm, line, LONG, start, long_release)
         start = add_span(sm, line, SHORT, start, short_release)
         if row.kind == EXIT or row.flags & FENCE:

@@ -61,17 +61,19 @@ def ask_slice(mem, mach, port, place, way, mask, fill, now):
 def fetch_line(mem, mach, port, sm, line, mask, fill, now):
     """One line's sectors for one SM; returns when they are at its port.
 
-    Out to the GPC's coalescer, which sends one read for all that ask for the same sectors while its answer is due (it
-    remembers the last request of a line); to the slice and back; through the GPC's port, once for all of them.
+    Out to the GPC's coalescer, which sends one read for up to ``sms_per_request`` SMs that ask for the same sectors
+    while its answer is due (it remembers the last request of a line); to the slice and back; through the GPC's port, once for all of them.
     """
     place = owner(mach, line)
     way = way_to(mach, port, sm, place.slice)
     shared = mem.shared[port.gpc, place.hash & (COALESCER_ENTRIES - 1)]
-    if mach.coalescer and shared.line == line and shared.sectors == mask and shared.time > now + way:
+    due = shared.line == line and shared.sectors == mask and shared.time > now + way
+    if due and shared.sms < mach.sms_per_request:
         mem.total[0].counters[COALESCED] += bits(mask)
+        shared.sms += 1
     else:
         shared.time = ask_slice(mem, mach, port, place, way, mask, fill, now)
-        shared.line, shared.sectors = line, mask
+        shared.line, shared.sectors, shared.sms = line, mask, 1
     return shared.time + way
 
 

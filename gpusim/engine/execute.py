@@ -20,7 +20,7 @@ from gpusim.engine.resources import take_pipe
 from gpusim.engine.result import EVENT_KINDS, WARP_STATES
 from gpusim.engine.scoreboards import close_group, hold_board, release
 from gpusim.engine.state import BULK, COUNTERS, FENCE_TOKEN, GROUPS, NEVER
-from gpusim.engine.warpgroup import await_wgmma, issue_wgmma
+from gpusim.engine.warpgroup import control_wgmma, issue_wgmma
 
 __all__ = ["execute", "send"]
 
@@ -111,7 +111,7 @@ def asynchronous(st, mach, ops, acc, bases, win, s, w, row, time):
     elif row.kind == CLUSTER_BARRIER:
         use_cluster_barrier(st, mach, win, s, w, row, time)
     else:
-        await_wgmma(st, s, w, row)
+        control_wgmma(st, mach, ops, s, w, row, time)
 
 
 @njit(cache=True, nogil=True)

@@ -69,17 +69,21 @@ class Machine(NamedTuple):
     dram_write_cycles_per_byte: float
     stores_in_flight: int
     store_buffer: int
-    coalescer: int
+    sms_per_request: int
     l1_after_data: int
     mbarrier_arrive: int
     mbarrier_wait: int
     mbarrier_wake: int
+    mbarrier_poll: int
+    mbarrier_sleep: int
+    mbarrier_poll_release: int
     tma_start: int
     tma_line_interval: float
     tma_box_interval: int
     tma_arrive: int
     tma_request_lines: int
     wgmma_start: int
+    wgmma_places: int
     remote_arrive: int
     cluster_barrier: int
 
@@ -140,7 +144,7 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         stores_in_flight=spec.noc.stores_in_flight,
         store_buffer=spec.noc.store_buffer_cycles,
         dram_write_cycles_per_byte=spec.dram.channels / spec.dram.write_bytes_per_cycle,
-        coalescer=int(spec.noc.request_coalescer),
+        sms_per_request=spec.noc.sms_per_request,
         l1_after_data=spec.l1.hit_latency_cycles - _address_cycles(spec)
         - spec.shared.latency_cycles_per_wavefront,
         **_asynchronous_units(spec),
@@ -169,12 +173,16 @@ def _asynchronous_units(spec: GpuSpec) -> dict[str, Any]:
         "mbarrier_arrive": mbarrier.arrive_cycles if mbarrier else 0,
         "mbarrier_wait": mbarrier.wait_cycles if mbarrier else 0,
         "mbarrier_wake": mbarrier.wake_cycles if mbarrier else 0,
+        "mbarrier_poll": mbarrier.poll_cycles if mbarrier else 1,
+        "mbarrier_sleep": mbarrier.poll_sleep_cycles if mbarrier else 0,
+        "mbarrier_poll_release": mbarrier.poll_release_cycles if mbarrier else 0,
         "tma_start": tma.start_cycles if tma else 0,
         "tma_line_interval": tma.line_interval_cycles if tma else 0.0,
         "tma_box_interval": tma.box_interval_cycles if tma else 0,
         "tma_arrive": tma.arrive_cycles if tma else 0,
         "tma_request_lines": tma.request_lines if tma else 1,
         "wgmma_start": wgmma.start_cycles if wgmma else 0,
+        "wgmma_places": wgmma.queue_instructions if wgmma else 0,
         "remote_arrive": spec.cluster.remote_arrive_cycles if spec.cluster else 0,
         "cluster_barrier": spec.cluster.barrier_cycles if spec.cluster else 0,
     }

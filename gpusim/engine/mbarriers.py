@@ -15,7 +15,7 @@ from gpusim.program import MBarrierAction
 
 __all__ = ["deliver_copies", "settle_phase", "use_mbarrier", "waits_for", "will_follow"]
 
-NO_BOARD = 7
+NO_BOARD, ONE_LANE = 7, 1
 EXPECT, WAIT, ARRIVE_ASYNC = (int(MBarrierAction[name]) for name in ("expect_tx", "wait", "arrive_async"))
 STAGE_CYCLES = COUNTERS.index("data_stage_cycles")
 
@@ -46,11 +46,19 @@ def release_waits(st, mach, ops, s, cta_slot, index):
         if warp.live and warp.cta_slot == cta_slot:
             for board in range(BOARDS):
                 if warp.scoreboard[board] == awaited:
-                    warp.scoreboard[board] = end
+                    warp.scoreboard[board] = end if warp.poll_start < 0 else look_until(warp, mach, barrier.completed)
                     if warp.ready >= NEVER:
                         warp.ready = ready_time(warp, ops[warp.op])
                         part = st.parts[s, w % 4]
                         part.next_issue = min(part.next_issue, warp.ready)
+
+
+@njit(cache=True, nogil=True)
+def look_until(warp, mach, completed):
+    """A lane that waits alone looks again and again; when it goes on after the look that finds the phase complete."""
+    looks = max(1, -(-(completed - warp.poll_start) // mach.mbarrier_poll))
+    warp.slept = looks * mach.mbarrier_sleep
+    return warp.poll_start + looks * mach.mbarrier_poll + mach.mbarrier_poll_release
 
 
 @njit(cache=True, nogil=True)
@@ -77,6 +85,7 @@ def await_phase(barrier, warp, mach, row, index, passed):
         warp.scoreboard[board] = max(warp.scoreboard[board], end)
     else:
         warp.scoreboard[board] = waits_for(index, parity)
+        warp.poll_start = passed if row.operand >> 16 == ONE_LANE else -1
 
 
 @njit(cache=True, nogil=True)

@@ -23,8 +23,8 @@ COALESCER_ENTRIES = 4096
 
 WAY = np.dtype([("ready", "<f8"), ("used", "<i8"), ("valid", "<i4"), ("dirty", "<i4")], align=True)
 """State of a line of L2: when its last fill arrives, order of last use, sectors present and written."""
-SHARED_READ = np.dtype([("line", "<i8"), ("time", "<f8"), ("sectors", "<i8")], align=True)
-"""A line that an SM of the GPC has asked for: which sectors, when the answer is back at the coalescer."""
+SHARED_READ = np.dtype([("line", "<i8"), ("time", "<f8"), ("sectors", "<i8"), ("sms", "<i8")], align=True)
+"""A line that SMs of the GPC have asked for: which sectors, when the answer is back at the coalescer, how many SMs."""
 PORT = np.dtype([
     ("read_free", "<f8"), ("written", "<f8"), ("length", "<f8"), ("gpc", "<i8"), ("partition", "<i8"),
 ], align=True)

@@ -10,10 +10,10 @@ from gpusim.arch.instructions import Kind, Pipe, wgmma_columns
 from gpusim.errors import UserError
 from gpusim.program import MBarrierAction, Program, RoleProgram
 
-__all__ = ["ARRIVE_ONLY", "FLUSH", "PLAIN", "STORE", "WAVES_SHIFT", "asynchronous_operands", "check_units"]
+__all__ = ["ARRIVE_ONLY", "FENCES", "FLUSH", "PLAIN", "STORE", "WAVES_SHIFT", "asynchronous_operands", "check_units"]
 
-PLAIN = -1
-"""Operand of an instruction of these kinds that only takes its time."""
+PLAIN, FENCES = -1, -2
+"""Operands of an instruction of these kinds that only takes its time; of WARPGROUP.ARRIVE."""
 FLUSH, STORE = -2, -3
 """Operands of bulk instructions: closes a bulk group; writes to global memory."""
 ARRIVE_ONLY = 1 << 24
@@ -129,4 +129,5 @@ def _wgmma(image: np.ndarray, names: list[str], spec: GpuSpec) -> None:
     image["pipe"] = np.where(here, Pipe.none, image["pipe"])  # the warp does not wait for it
     waits = np.array([name.startswith("WARPGROUP.DEPBAR") for name in names])[image["pc"]]
     control = image["kind"] == Kind.wgmma_control
-    image["operand"] = np.where(control & ~waits, PLAIN, image["operand"])
+    fences = np.array([name.startswith("WARPGROUP.ARRIVE") for name in names])[image["pc"]]
+    image["operand"] = np.where(control & ~waits, np.where(fences, FENCES, PLAIN), image["operand"])

@@ -23,12 +23,12 @@ from gpusim.engine.result import EVENT_KINDS, WARP_STATES
 from gpusim.engine.scoreboards import copy_arrived, ready_time
 from gpusim.engine.state import BULK, COUNTERS, FENCE_TOKEN, NEVER
 from gpusim.engine.views import borrow
-from gpusim.engine.warpgroup import start_wgmma
+from gpusim.engine.warpgroup import approach_wgmma, start_wgmma
 
 __all__ = ["advance_group"]
 
 TENSOR = int(Pipe.tensor)
-EXIT, BRANCH = int(Kind.exit), int(Kind.branch)
+EXIT, BRANCH, WGMMA = int(Kind.exit), int(Kind.branch), int(Kind.wgmma)
 DRAIN = WARP_STATES.index("drain")
 COPY_EVENT = EVENT_KINDS.index("copy")
 STAGE_CYCLES = COUNTERS.index("data_stage_cycles")
@@ -193,6 +193,8 @@ def issue(st, mach, ops, acc, bases, win, s, p, time):
             following = ops[warp.op]
             if following.piece != row.piece:
                 warp.code_end = enter_piece(st.code[s], mach, following.piece, warp.stall_end)
+            if following.kind == WGMMA:
+                approach_wgmma(st, mach, s, w)
             warp.ready = ready_time(warp, following)
         else:
             leave(part, w)

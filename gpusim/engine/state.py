@@ -28,7 +28,7 @@ WGMMAS = 256
 """wgmma that a warp may have issued and that the tensor pipe has not started."""
 PART_WARPS = 16
 """Most warps of a sub-partition."""
-SPANS = 12
+SPANS = 14
 """Most states between two issues of a warp, see gpusim.engine.attribution."""
 COUNTERS = (
     "shared_requests_load", "shared_requests_store", "shared_requests_ldgsts",
@@ -76,8 +76,9 @@ WARP = np.dtype([
     ("group_time", "<i8", (GROUPS,)),  # when the last byte of the group was written
     ("group_arrives", "<i8", (GROUPS,)),  # 1 + mbarrier that hears of it, 0: none
     ("async_arrivals", "<i8"),  # how many of them are due
-    ("wgmma_issued", "<i8"), ("wgmma_groups", "<i8"),  # instructions, groups closed
+    ("wgmma_issued", "<i8"), ("wgmma_groups", "<i8"), ("wgmma_fences", "<i8"),  # instructions, groups closed, fences
     ("cluster_arrivals", "<i8"), ("cluster_waits", "<i8"),  # at the cluster's barrier
+    ("poll_start", "<i8"), ("slept", "<i8"),  # first look of a lane that waits alone, -1: none; how long it slept since
 ], align=True)
 SUB_PARTITION = np.dtype([
     ("next_issue", "<i8"),
@@ -112,6 +113,7 @@ MBARRIER = np.dtype([
 ], align=True)
 WARPGROUP = np.dtype([
     ("issued", "<i8"), ("started", "<i8"),  # instructions: by all warps, by the tensor pipe
+    ("fenced", "<i8"), ("fences", "<i8"),  # warps at the next fence; fences that all have passed
     ("arrived", "<i8", (WGMMAS,)),  # warps that have issued an instruction, a ring
     ("row", "<i8", (WGMMAS,)), ("ready", "<i8", (WGMMAS,)),  # of the program's image; when it could start
     ("groups", "<i8"), ("group_end", "<i8", (GROUPS,)),  # groups closed by all warps, and when they are complete
@@ -123,7 +125,7 @@ SM = np.dtype([
     ("last_part", "<i8"),  # whose turn it was
     ("tma_free", "<i8"), ("bulk_write", "<i8"),  # when the TMA unit can ask, and its data be written
     ("wgmma_event", "<i8"),  # when the tensor pipe can start the next wgmma, NEVER: none waits
-    ("wgmma_slot", "<i8"), ("wgmma_number", "<i8"),  # the warpgroup of the last one
+    ("wgmma_queued", "<i8"),  # those that first warps have issued and that the tensor pipe has not started
     ("tag_stage", "<i8"), ("write_port", "<i8"),
     ("turns", "<i8"), ("answered", "<i8"),  # of the port that stores have taken; stores that L2 has, see STORE_ANSWERS
     ("barrier_unit", "<i8"), ("sequence", "<i8"), ("warp_cycles", "<i8"),

@@ -16,7 +16,7 @@ from engine_warp import WarpModel
 from gpusim.arch.instructions import Kind, Pipe
 from gpusim.engine.bulk import split_bulk
 from gpusim.engine.machine import machine_of
-from gpusim.engine.operands import FLUSH, STORE, WAVES_SHIFT
+from gpusim.engine.operands import FENCES, FLUSH, STORE, WAVES_SHIFT
 from gpusim.engine.state import BULK, COMPLETION, REQUEST_RECORD
 from gpusim.program import MBarrierAction, unpack_mbarrier
 
@@ -42,7 +42,7 @@ class Phase:
     completed: int = 0  # phases
     last: int = 0  # what counted last in this phase
     ended: int = 0  # when the phase before was complete
-    waiting: list[tuple[WarpModel, int, int]] = field(default_factory=list)
+    waiting: list[tuple[WarpModel, int, int, int | None]] = field(default_factory=list)  # board, parity, first look
 
 
 @dataclass
@@ -63,6 +63,8 @@ class Warpgroup:
     issued: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     closed: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     waiting: list[tuple[WarpModel, int]] = field(default_factory=list)
+    fences: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    """Passed by each warp."""
 
     @property
     def ready(self) -> int:
@@ -79,7 +81,9 @@ class Asynchronous:
         self.phases = {(cta, index): Phase(count, count) for cta in range(self.program.num_ctas)
                        for index, count in enumerate(counts)}
         self.groups: dict[tuple[int, int], Warpgroup] = defaultdict(Warpgroup)
-        self.last_group: Warpgroup | None = None
+        self.queued = 0
+        self.approaching: dict[int, WarpModel] = {}
+        """Warps that wait to issue a wgmma, by slot."""
         self.tma, self.bulk_write = Server(), Server()
         self.tensor_free = 0
         self.arrived: dict[tuple[int, int], int] = defaultdict(int)
@@ -90,6 +94,8 @@ class Asynchronous:
             self._bulk(warp, image, now)
         elif kind == Kind.wgmma:
             self._issue(warp, image, now)
+        elif image["operand"] == FENCES:
+            self._fence(warp, now)
         else:
             self._await_groups(warp, int(image["operand"]))
 
@@ -114,7 +120,7 @@ class Asynchronous:
             return
         phase = self.phases[warp.cta, use.index]
         if use.action == MBarrierAction.wait:
-            self._wait(phase, warp, board, use.parity, passed)
+            self._wait(phase, warp, board, use.parity, passed, alone=lanes == 1)
             return
         warp.settle(board, 0)
         if use.action == MBarrierAction.arrive_async:
@@ -135,13 +141,23 @@ class Asynchronous:
         parity = phase.completed % 2
         phase.completed, phase.pending = phase.completed + 1, phase.pending + phase.arrivals
         phase.ended, phase.last = phase.last, 0
-        for warp, board, awaited in [wait for wait in phase.waiting if wait[2] == parity]:
-            warp.settle(board, phase.ended + self.machine.mbarrier_wake)
-            phase.waiting.remove((warp, board, awaited))
+        for wait in [wait for wait in phase.waiting if wait[2] == parity]:
+            warp, board, _, first_look = wait
+            warp.settle(board, self._next_look(warp, first_look, phase.ended) if first_look is not None
+                        else phase.ended + self.machine.mbarrier_wake)
+            phase.waiting.remove(wait)
 
-    def _wait(self, phase: Phase, warp: WarpModel, board: int, parity: int, passed: int) -> None:
+    def _next_look(self, warp: WarpModel, first: int, ended: int) -> int:
+        """A lane that waits alone looks from time to time."""
+        looks = 1
+        while first + looks * self.machine.mbarrier_poll < ended:
+            looks += 1
+        warp.slept = looks * self.machine.mbarrier_sleep
+        return first + looks * self.machine.mbarrier_poll + self.machine.mbarrier_poll_release
+
+    def _wait(self, phase: Phase, warp: WarpModel, board: int, parity: int, passed: int, *, alone: bool) -> None:
         if phase.completed % 2 == parity:
-            phase.waiting.append((warp, board, parity))
+            phase.waiting.append((warp, board, parity, passed if alone else None))
         else:
             warp.settle(board, max(passed + self.machine.mbarrier_wait, phase.ended + self.machine.mbarrier_wake))
 
@@ -211,6 +227,7 @@ class Asynchronous:
             group.instructions.append(Instruction(image=image))
         instruction = group.instructions[number]
         instruction.warps.append(warp)
+        self.queued += warp.number % 4 == 0
         if len(instruction.warps) == 4:
             instruction.ready = now + self.machine.wgmma_start
 
@@ -221,13 +238,11 @@ class Asynchronous:
             free = max(self.tensor_free, *(part.tensor_free for part in self.sm.parts))
             ready = [group for _, group in sorted(self.groups.items()) if group.ready <= now]
             if ready and free <= now:
-                first = min(ready, key=lambda group: group.ready)
-                self._start(self.last_group if self.last_group in ready else first, now)
+                self._start(min(ready, key=lambda group: group.ready), now)
             yield self.env.timeout(1)
 
     def _start(self, group: Warpgroup, now: int) -> None:
-        instruction, self.last_group = group.instructions[group.started], group
-        image = instruction.image
+        image = group.instructions[group.started].image
         group.started += 1
         self.tensor_free = now + int(image["interval"])
         for part in self.sm.parts:
@@ -237,8 +252,39 @@ class Asynchronous:
         if image["operand"] & 1:
             group.group_ends.append(group.end)
             for warp, awaited in [wait for wait in group.waiting if wait[1] == len(group.group_ends) - 1]:
-                warp.membar_end = group.end
                 group.waiting.remove((warp, awaited))
+                warp.membar_end = group.end
+        self.queued -= 1
+        wanting = [warp for warp in self.approaching.values() if warp.fence_state == "mio_throttle"]
+        if wanting:
+            warp = min(wanting, key=lambda warp: warp.issued)
+            del self.approaching[warp.slot]
+            warp.membar_end = now
+
+    def _fence(self, warp: WarpModel, now: int) -> None:
+        """WARPGROUP.ARRIVE: the fourth warp lets all of them multiply."""
+        group = self.groups[warp.cta, warp.number // 4]
+        group.fences[warp.number] += 1
+        for other in list(self.approaching.values()):
+            same = (other.cta, other.number // 4) == (warp.cta, warp.number // 4)
+            if same and other.fence_state == "gmma" and self._fenced(group, other):
+                del self.approaching[other.slot]
+                other.membar_end = 0
+                self.approach(other)
+                other.membar_end = max(other.membar_end, now + 1)
+
+    def _fenced(self, group: Warpgroup, warp: WarpModel) -> bool:
+        return sum(group.fences.values()) // 4 >= group.fences[warp.number]
+
+    def approach(self, warp: WarpModel) -> None:
+        """The warp's next row is a wgmma: its warpgroup's other warps may be behind, or the queue full."""
+        group = self.groups[warp.cta, warp.number // 4]
+        full = warp.number % 4 == 0 and self.queued >= self.machine.wgmma_places
+        if warp.membar_end <= warp.issued and not (self._fenced(group, warp) and not full):
+            warp.membar_end = NEVER
+            warp.fence_state = "mio_throttle" if self._fenced(group, warp) else "gmma"
+            self.approaching[warp.slot] = warp
+
 
     def _await_groups(self, warp: WarpModel, allowed: int) -> None:
         group = self.groups[warp.cta, warp.number // 4]

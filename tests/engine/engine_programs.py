@@ -130,10 +130,10 @@ def follow(index: int, **fields: object) -> Row:
                **fields)  # type: ignore[arg-type]
 
 
-def wait(index: int, parity: int, board: int = 0, stall: int = 2) -> list[Row]:
+def wait(index: int, parity: int, board: int = 0, stall: int = 2, lanes: int = 32) -> list[Row]:
     """Until the phase with this parity is complete; the branch behind it never jumps."""
     operand = pack_mbarrier(index, MBarrierAction.wait, parity)
-    return [Row("SYNCS.PHASECHK.TRANS64.TRYWAIT", operand=operand, write=board, stall=stall),
+    return [Row("SYNCS.PHASECHK.TRANS64.TRYWAIT", operand=operand, arrivals=lanes, write=board, stall=stall),
             Row("BRA", wait=(board,), stall=5)]
 
 

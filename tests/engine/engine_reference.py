@@ -227,7 +227,9 @@ class Sm:
             warp.row, warp.position, warp.granted = row, position, self.env.event()
             yield warp.granted
             now, entry = int(self.env.now), self._entry(warp)
-            warp.free_since = now + 1
+            self._charge(warp, "sleeping", warp.slept)
+            self._charge(warp, "long_scoreboard", -warp.slept)
+            warp.free_since, warp.issued, warp.slept = now + 1, now, 0
             issues.append((now, int(row["pc"])))
             dispatched = self._dispatch(warp, self._pipe(entry), now)
             if self._pipe(entry) == Pipe.tensor:
@@ -244,6 +246,9 @@ class Sm:
                     warp.branch_end = now + self.gpu.issue.taken_branch_cycles
                 position += jump - 1
             position += 1
+            ahead = warp.role.ops[position:position + 1]
+            if len(ahead) and self.entries[ahead[0]["pc"]].kind == Kind.wgmma:
+                self.units.approach(warp)
         end = max(now + 1, warp.drain)
         self._charge(warp, "drain", end - now - 1)
         warp.live = False

@@ -63,6 +63,10 @@ class WarpModel:
     drain: int = 0
     membar_end: int = 0
     fence_state: str = "membar"
+    issued: int = 0
+    """When the last row was."""
+    slept: int = 0
+    """Of the wait before the row: how long it slept."""
     followers: list[tuple[int, Any]] = field(default_factory=list)
     """(group, mbarrier that hears of it)"""
     missing: int = 0

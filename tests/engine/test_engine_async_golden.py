@@ -26,7 +26,7 @@ def producer() -> list[Row]:
     body = []
     for tile in range(TILES):
         stage, round_ = tile % STAGES, tile // STAGES
-        body += [*wait(STAGES + stage, (round_ + 1) % 2), expect(stage, 40 * 128, stall=2),
+        body += [*wait(STAGES + stage, (round_ + 1) % 2, lanes=1), expect(stage, 40 * 128, stall=2),
                  Row("UTMALDG.2D", access="tile", operand=stage, read=1, stall=4)]
     return body
 
@@ -57,11 +57,21 @@ STORIES = {
     "two consumer warpgroups share the tensor pipe": program(
         [(1, producer()), (3, []), (4, consumer(64)), (4, [Row("NOP", stall=9), *consumer(64)])], ACCESSES,
         mbarriers=[1, 1, 64, 64]),
-    "the tensor pipe stays with its warpgroup": program(
+    "first come, first served in front of the tensor pipe": program(
         [(8, loop([*[wgmma(32)] * 6, wgmma(32, closes=True), Row("WARPGROUP.DEPBAR.LE")], 4))]),
     "groups of two warpgroups, one ahead": program(
         [(8, loop([Row("WARPGROUP.ARRIVE", stall=4), *[wgmma(128)] * 7, wgmma(128, closes=True, stall=2),
                    Row("WARPGROUP.DEPBAR.LE", operand=1, stall=2)], 5))]),
+    "one warp of a warpgroup is late at the fence": program(
+        [(1, loop([Row("NOP", stall=15), Row("WARPGROUP.ARRIVE", stall=4), wgmma(32, closes=True),
+                   Row("WARPGROUP.DEPBAR.LE")], 3)),
+         (3, loop([Row("WARPGROUP.ARRIVE", stall=4), wgmma(32, closes=True), Row("WARPGROUP.DEPBAR.LE")], 3))]),
+    "the queue is full": program(
+        [(8, loop([Row("WARPGROUP.ARRIVE", stall=4), *[wgmma(64, stall=2)] * 15, wgmma(64, closes=True, stall=2),
+                   Row("WARPGROUP.DEPBAR.LE", operand=1, stall=2)], 3))]),
+    "lanes that wait alone look from time to time": program(
+        [(1, [Row("NOP", stall=15)] * 40 + [arrive(0, stall=2)]), (1, wait(0, 0, lanes=1)),
+         (2, [Row("NOP", stall=11), *wait(0, 0, lanes=1), Row("FFMA")])], mbarriers=[32]),
     "A in registers": program([(8, loop([
         *[wgmma(8, registers=True, stall=4)] * 5, wgmma(64, registers=True, closes=True),
         Row("WARPGROUP.DEPBAR.LE", operand=1)], 4))]),
@@ -112,6 +122,7 @@ STEPS = st.one_of(
     st.builds(lambda n, closes, registers: [wgmma(n, closes=closes, registers=registers, stall=2)],
               st.sampled_from((8, 32, 64, 256)), st.booleans(), st.booleans()),
     st.builds(lambda allowed: [Row("WARPGROUP.DEPBAR.LE", operand=allowed, stall=2)], st.integers(0, 2)),
+    st.builds(lambda stall: [Row("WARPGROUP.ARRIVE", stall=stall), wgmma(64)], st.integers(1, 5)),
     st.just([Row("LDGSTS", access="copy")]), st.just([Row("HMMA.16816.F32")]),
     st.just([Row("LDG", access="ldg", write=2)]), st.just([Row("FFMA", wait=(2, 3))]),
     st.builds(lambda stall: [Row("UTMALDG.2D", access="tile", operand=1, read=1, stall=stall)], st.integers(1, 9)),
@@ -129,7 +140,8 @@ def programs(draw: st.DrawFn) -> Program:
         body: list[Row] = []
         for number in range(rounds):
             body += [row for step in draw(st.lists(STEPS, max_size=6)) for row in step]
-            body += [arrive(0, stall=draw(st.integers(1, 5))), *wait(0, number % 2)]
+            lanes = draw(st.sampled_from((1, 32)))
+            body += [arrive(0, stall=draw(st.integers(1, 5))), *wait(0, number % 2, lanes=lanes)]
         roles.append((4, [*body, Row("WARPGROUP.DEPBAR.LE")]))
     return program(roles, ACCESSES, mbarriers=[128 * len(roles), 1 << 19], ctas=draw(st.integers(1, 2)))
 

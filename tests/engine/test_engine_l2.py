@@ -58,7 +58,7 @@ def test_a_write_of_few_sectors_takes_a_slice_its_least_time() -> None:
 def test_a_slice_looks_lines_up_beside_sending_their_data(lines: int, measured: float) -> None:
     """sectors.csv, requests per cycle of 94 slices, here two: of one sector of each line, and of whole lines."""
     share = 2 / MACHINE.slices
-    gpu = small_gpu(8, "l2.slices=2", f"l2.read_bytes_per_cycle={4860 * share}", "noc.request_coalescer=0")
+    gpu = small_gpu(8, "l2.slices=2", f"l2.read_bytes_per_cycle={4860 * share}", "noc.sms_per_request=1")
     copies = [row for _ in range(16) for row in rows("LDGSTS access=a stall=4")] + rows("LDGDEPBAR write=0\nNOP wait=0")
     tiny = program([(8, copies)], {"a": Memory("CPA16", lines=lines)}, ctas=8, cta_bytes=32768)
     requests = 8 * 8 * 16 * lines

@@ -101,7 +101,10 @@ class Stage:
 
 @dataclass
 class _Participant:
-    """Stage and phase of one role; ``address``: uniform register with the address of the present stage's barrier."""
+    """Stage and phase of one role; ``address``: uniform register with the address of the present stage's barrier.
+
+    ``waiting_lanes``: one elected lane waits for what TMA may overwrite, as in CUTLASS; whole warps for all else.
+    """
 
     pipeline: Pipeline
     count: int = 0
@@ -113,12 +116,16 @@ class _Participant:
         registers = self.pipeline.ctx.recorder.registers
         self.stage, self.phase, self.address = registers.uniform(), registers.vector(), registers.uniform()
 
+    @property
+    def waiting_lanes(self) -> int:
+        return 1 if isinstance(self, Producer) and self.pipeline.via == "tma" else LANES
+
     def _wait(self, barriers: tuple[int, ...], parity: int) -> int:
         """Wait for the present stage's barrier; its number. A step to the next one follows."""
         pipeline, number = self.pipeline, self.count % self.pipeline.num_stages
         code = self._kept("wait", lambda: wait_code(self))
         operand = pack_mbarrier(barriers[number], MBarrierAction.wait, parity)
-        pipeline.ctx.code(code, Instance(operand=operand))
+        pipeline.ctx.code(code, Instance(shared_offset=self.waiting_lanes, operand=operand))
         self.count += 1
         return number
 
