@@ -72,3 +72,11 @@ def test_what_leaves_over_the_fabric_does_not_take_the_way_to_the_sms() -> None:
     assert asked == pytest.approx([MACHINE.slice_lookup_cycles * (i + 1) for i in range(100)])
     sent = [slice_wait(memory, RECORD, 0, asked[-1], 4, True) for _ in range(2)]
     assert sent == pytest.approx([4 * MACHINE.slice_cycles_per_sector, 8 * MACHINE.slice_cycles_per_sector])
+
+
+@pytest.mark.parametrize(("together", "reads"), [(1, 8), (2, 4), (4, 2), (8, 1)])
+def test_reads_of_so_many_sms_of_a_gpc_reach_l2_as_one(together: int, reads: int) -> None:
+    """Eight SMs that read the same lines at once, which on silicon (four together) reach L2 twice (crossbar.csv)."""
+    gpu = small_gpu(8, f"noc.sms_per_request={together}", "noc.gpc_runs=[[0, 8]]", "l2.hit_latency_spread_cycles=0")
+    tiny = program([(1, rows("LDG access=a stall=4 write=0\nNOP wait=0"))], {"a": Memory("LDG128", lines=4)}, ctas=8)
+    assert run(tiny, gpu, record=None).counters["l2_sectors_read"] == reads * 4 * 4

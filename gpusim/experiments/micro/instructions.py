@@ -24,6 +24,7 @@ STRUCTS = {"atoms_add": "Op_atoms", "fence_cta": "Op_fence", "fence_async": "Op_
 """Struct of instructions.cu by the name in the table, where it is not Op_NAME."""
 SPECIAL_REGISTER = "s2r_smid_loop"
 CYCLES, SINK = TensorPointer("cyc", "i64", (1,), True), TensorPointer("sink", "u32", (2048,), True)
+LOOPS = ("ffma", "imad", "ffma one chain")
 Parameter = Scalar | TensorPointer
 
 
@@ -36,6 +37,11 @@ def instruction_probes() -> Iterator[Probe]:
         yield _probe("taken branch", f"loop of {row['sums']} IMAD, {row['warps']} warps", row["cycles"], row["warps"],
                      CompiledKernel("branch", f"loopILi{row['sums']}E"),
                      (Scalar(repeats), Scalar(1), CYCLES, SINK), repeats)
+    for row in _rows("branch_loss"):
+        repeats = max(1, min(MOST_REPEATS, MOST_SUMS // (row["n"] * row["warps"])))
+        yield _probe("loops at full rate", f"{row['n']} {row['what']}, {row['warps']} warps", row["cycles_per_iteration"],
+                     row["warps"], CompiledKernel("branch_loss", f"loopILi{row['n']}ELi{LOOPS.index(row['what'])}E"),
+                     (Scalar(repeats), CYCLES, SINK), repeats)
     for row in _rows("register_release"):
         yield _probe("write-after-read wait", f"{row['instruction']}, {row['warps']} warps", row["cycles"],
                      row["warps"], CompiledKernel("register_release", f"loopILi{STORES.index(row['instruction'])}E"),
