@@ -231,6 +231,7 @@ class Cluster(Section):
                                                     "mbarrier in another SM.")
     barrier_cycles: Count = Field(description="From the last warp's arrival at the barrier of a cluster to the release "
                                               "of those that wait.")
+    gap_cycles: Cycles = Field(description="How much later a cluster starts in the place of others than a CTA alone.")
 
 
 class Wgmma(Section):

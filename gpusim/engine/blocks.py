@@ -72,6 +72,11 @@ class BlockScheduler:
                     self._upcoming.append((cycle, int(sm), self._waiting.popleft()))
 
     @property
+    def gap_cycles(self) -> int:
+        """From the end of a CTA to the next start in its place."""
+        return self.spec.launch.cta_gap_cycles
+
+    @property
     def next_event(self) -> int | None:
         """The next start of a CTA, or the next end that is known already."""
         return min((entry[0] for entry in (*self._upcoming, *self._ended)), default=None)
@@ -97,7 +102,7 @@ class BlockScheduler:
         for cycle, sm, slot in sorted(entry for entry in self._ended if entry[0] < before):
             cta = int(self.state.slots[sm, slot]["cta"])
             self.end[cta] = cycle
-            free = cycle + self.spec.launch.cta_gap_cycles
+            free = cycle + self.gap_cycles
             self._leaving.append((free, sm, cta))
             self.running -= 1
             self._succeed(free, sm)

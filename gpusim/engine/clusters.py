@@ -115,6 +115,11 @@ class ClusterScheduler(BlockScheduler):
         self._room = np.zeros(len(self.gpc_of), np.int64)
         self._room[self.sms] = self.blocks_per_sm
 
+    @property
+    def gap_cycles(self) -> int:
+        assert self.spec.cluster is not None
+        return super().gap_cycles + self.spec.cluster.gap_cycles
+
     def launch(self, cycle: int) -> None:
         self._waiting.extend(self.ctas.tolist())
         self._start(cycle)

@@ -62,7 +62,8 @@ def fetch_line(mem, mach, port, sm, line, mask, fill, now):
     """One line's sectors for one SM; returns when they are at its port.
 
     Out to the GPC's coalescer, which sends one read for up to ``sms_per_request`` SMs that ask for the same sectors
-    while its answer is due (it remembers the last request of a line); to the slice and back; through the GPC's port, once for all of them.
+    while its answer is due (it remembers the last request of a line); to the slice and back; through the GPC's port,
+    once for all of them.
     """
     place = owner(mach, line)
     way = way_to(mach, port, sm, place.slice)

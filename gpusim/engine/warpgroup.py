@@ -51,8 +51,8 @@ def issue_wgmma(st, mach, s, w, row, op, time):
 
 @njit(cache=True, nogil=True)
 def approach_wgmma(st, mach, s, w):
-    """The warp's next instruction is a wgmma: it may have to wait for its warpgroup's others, or for a place. Not behind
-    another wait, at whose end there is room."""
+    """The warp's next instruction is a wgmma: it may have to wait for its warpgroup's others, or for a place. Not
+    behind another wait, at whose end there is room."""
     warp = st.warps[s, w]
     group = st.warpgroups[s, warp.cta_slot, warp.warp // WARPS]
     if warp.membar_end > warp.last_issue:

@@ -1,4 +1,4 @@
-"""Models instructions.csv, branch.csv, register_release.csv: what a single instruction costs, and the end of a loop.
+"""Models instructions.csv, register_release.csv, branch.csv, branch_loss.csv: single instructions, and ends of loops.
 Leaves out nothing: that stores meet others of their lines shows in some rows of the last table."""
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ def instruction_probes() -> Iterator[Probe]:
                      (Scalar(repeats), Scalar(1), CYCLES, SINK), repeats)
     for row in _rows("branch_loss"):
         repeats = max(1, min(MOST_REPEATS, MOST_SUMS // (row["n"] * row["warps"])))
-        yield _probe("loops at full rate", f"{row['n']} {row['what']}, {row['warps']} warps", row["cycles_per_iteration"],
-                     row["warps"], CompiledKernel("branch_loss", f"loopILi{row['n']}ELi{LOOPS.index(row['what'])}E"),
+        yield _probe("loops at full rate", f"{row['n']} {row['what']}, {row['warps']} warps",
+                     row["cycles_per_iteration"], row["warps"],
+                     CompiledKernel("branch_loss", f"loopILi{row['n']}ELi{LOOPS.index(row['what'])}E"),
                      (Scalar(repeats), CYCLES, SINK), repeats)
     for row in _rows("register_release"):
         yield _probe("write-after-read wait", f"{row['instruction']}, {row['warps']} warps", row["cycles"],

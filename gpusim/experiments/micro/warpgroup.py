@@ -49,4 +49,5 @@ def _turns(row: dict[str, Any]) -> Probe:
     what = (f"{row['count']} of n {row['n']}, {row['accumulators']} sums, {row['warpgroups']} warpgroups, "
             f"{row['pending']} groups pending, {row['delay']} loads")
     return Probe("wgmma groups", what, "throughput", row["cycles_per_turn"],
-                 partial(replay, kernel=kernel, launch=launch), partial(cycles_between, pcs=kernel.clock_pcs, per=TURNS))
+                 partial(replay, kernel=kernel, launch=launch),
+                 partial(cycles_between, pcs=kernel.clock_pcs, per=TURNS))
