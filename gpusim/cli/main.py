@@ -71,6 +71,9 @@ def main() -> None:
         if stop.code == EXIT_INTERRUPTED:
             print("interrupted", file=sys.stderr)
         raise
+    except KeyboardInterrupt:  # where typer no longer, or not yet, looks out for it
+        print("interrupted", file=sys.stderr)
+        sys.exit(EXIT_INTERRUPTED)
     except UserError as error:
         _fail(error, EXIT_USAGE)
     except SimulatedFailure as error:
