@@ -17,6 +17,7 @@ from gpusim.errors import SimulatedFailure
 __all__ = ["describe_deadlock"]
 
 SHOWN = 8
+WARPS_PER_WARPGROUP = 4
 
 
 def describe_deadlock(
@@ -55,6 +56,10 @@ def _describe_warp(
         where = f"{missing} warps of this CTA are" if missing else "another CTA is"
         reason, op = f"waits at the barrier of its cluster, where {where} missing", _last(
             image, warp, Kind.cluster_barrier)
+    elif warp["membar_end"] == NEVER and warp["fence_state"] == WARP_STATES.index("gmma"):
+        come = state.warpgroups[sm, warp["cta_slot"], warp["warp"] // WARPS_PER_WARPGROUP]["fenced"]
+        reason = f"waits at the fence of its warpgroup, where {come} of {WARPS_PER_WARPGROUP} warps have come"
+        op = _last(image, warp, Kind.wgmma_control)
     elif warp["membar_end"] > NEVER:
         reason = (f"waits for wgmma group {warp['membar_end'] - NEVER - 1} of its warpgroup, which not all of its four "
                   f"warps have closed")

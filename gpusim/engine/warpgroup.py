@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from gpusim.arch.instructions import Kind, Pipe
+from gpusim.arch.instructions import Pipe
 from gpusim.engine.attribution import record, record_stage
 from gpusim.engine.operands import FENCES, WAVES_SHIFT
 from gpusim.engine.resources import pass_data_stage
@@ -22,7 +22,6 @@ __all__ = ["approach_wgmma", "control_wgmma", "issue_wgmma", "start_wgmma"]
 
 TENSOR = int(Pipe.tensor)
 BARRIER, GMMA, MIO = (WARP_STATES.index(name) for name in ("barrier", "gmma", "mio_throttle"))
-WGMMA = int(Kind.wgmma)
 CLOSES, WARPS = 1, 4
 HMMA_COUNT, STAGE_CYCLES, PIPE_CYCLES = (
     COUNTERS.index(name) for name in ("hmma_instructions", "data_stage_cycles", "wgmma_pipe_cycles"))

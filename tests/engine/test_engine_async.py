@@ -87,6 +87,13 @@ def test_a_warpgroup_with_a_missing_warp_never_starts() -> None:
         run(tiny)
 
 
+def test_a_warpgroup_of_which_a_warp_never_comes_to_the_fence_says_so() -> None:
+    tiny = program([(3, [Row("WARPGROUP.ARRIVE", line=5), wgmma(64)])])
+    with pytest.raises(SimulatedFailure, match=r"waits at the fence of its warpgroup, where 3 of 4 warps have come.*"
+                                               r"\n?.*tiny\.py:5 WARPGROUP\.ARRIVE"):
+        run(tiny)
+
+
 @pytest.mark.parametrize(("columns", "registers", "pipe"), [
     (8, False, 18), (32, False, 24), (64, False, 32), (256, False, 128), (8, True, 13), (64, True, 32)])
 def test_wgmma_follow_each_other_as_fast_as_operands_or_arithmetic_allow(
