@@ -11,13 +11,12 @@ from gpusim.arch.instructions import Kind
 from gpusim.engine.flags import FlagWait
 from gpusim.engine.image import ProgramImage
 from gpusim.engine.result import WARP_STATES
-from gpusim.engine.state import NEVER, SmState
+from gpusim.engine.state import NEVER, WARPS_PER_WARPGROUP, SmState
 from gpusim.errors import SimulatedFailure
 
 __all__ = ["describe_deadlock"]
 
 SHOWN = 8
-WARPS_PER_WARPGROUP = 4
 
 
 def describe_deadlock(

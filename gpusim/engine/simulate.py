@@ -24,7 +24,7 @@ from gpusim.engine.memory_state import MEMORY_COUNTERS, MemoryState, new_memory
 from gpusim.engine.result import SimulationResult
 from gpusim.engine.sampling import extrapolate, sampled_ctas
 from gpusim.engine.sequence import hit_rates, simulate_in_turn
-from gpusim.engine.state import COUNTERS, NEVER, SmState, new_state, new_window
+from gpusim.engine.state import COUNTERS, NEVER, WARPS_PER_WARPGROUP, SmState, new_state, new_window
 from gpusim.errors import UserError, did_you_mean
 from gpusim.program import Program
 
@@ -32,7 +32,6 @@ __all__ = ["RecordWindow", "simulate"]
 
 FIDELITIES = ("full", "sampled")
 EVENT_CAPACITY = 2_000_000
-WARPS_PER_WARPGROUP = 4
 GROUP_SMS = 16
 """SMs that one of several threads advances at a time; changes no result."""
 

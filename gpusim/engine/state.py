@@ -13,7 +13,8 @@ from gpusim.engine.result import EVENT, WARP_STATES
 
 __all__ = ["BOARDS", "BULK", "COMPLETION", "COUNTERS", "CTA_SLOT", "FENCE_TOKEN", "GROUPS", "HOLDS", "MBARRIER",
            "NEVER", "PART_WARPS", "QUEUE_ENTRIES", "REQUEST_RECORD", "SM", "STATIC", "STORES_KEPT", "STORE_ANSWERS",
-           "SUB_PARTITION", "WARP", "WARPGROUP", "WGMMAS", "SmState", "Window", "new_state", "new_window"]
+           "SUB_PARTITION", "WARP", "WARPGROUP", "WARPS_PER_WARPGROUP", "WGMMAS", "SmState", "Window", "new_state",
+           "new_window"]
 
 NEVER = np.iinfo(np.int64).max // 4
 BOARDS = 6  # scoreboard barriers of a warp, as the SASS encoding has them
@@ -24,6 +25,7 @@ QUEUE_ENTRIES = 32
 HOLDS = 32
 """Reads of operands under way or to come in a sub-partition."""
 NAMED_BARRIERS = 16
+WARPS_PER_WARPGROUP = 4
 WGMMAS = 256
 """wgmma that a warp may have issued and that the tensor pipe has not started."""
 PART_WARPS = 16

@@ -16,13 +16,13 @@ from gpusim.engine.operands import FENCES, WAVES_SHIFT
 from gpusim.engine.resources import pass_data_stage
 from gpusim.engine.result import EVENT_KINDS, WARP_STATES
 from gpusim.engine.scoreboards import ready_time
-from gpusim.engine.state import COUNTERS, GROUPS, NEVER, WGMMAS
+from gpusim.engine.state import COUNTERS, GROUPS, NEVER, WARPS_PER_WARPGROUP, WGMMAS
 
 __all__ = ["approach_wgmma", "control_wgmma", "issue_wgmma", "start_wgmma"]
 
 TENSOR = int(Pipe.tensor)
 BARRIER, GMMA, MIO = (WARP_STATES.index(name) for name in ("barrier", "gmma", "mio_throttle"))
-CLOSES, WARPS = 1, 4
+CLOSES, WARPS = 1, WARPS_PER_WARPGROUP
 HMMA_COUNT, STAGE_CYCLES, PIPE_CYCLES = (
     COUNTERS.index(name) for name in ("hmma_instructions", "data_stage_cycles", "wgmma_pipe_cycles"))
 MMA_EVENT = EVENT_KINDS.index("mma")

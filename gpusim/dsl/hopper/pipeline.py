@@ -118,7 +118,7 @@ class _Participant:
 
     @property
     def waiting_lanes(self) -> int:
-        return 1 if isinstance(self, Producer) and self.pipeline.via == "tma" else LANES
+        return LANES
 
     def _wait(self, barriers: tuple[int, ...], parity: int) -> int:
         """Wait for the present stage's barrier; its number. A step to the next one follows."""
@@ -142,6 +142,10 @@ class _Participant:
 
 class Producer(_Participant):
     """Fills stages."""
+
+    @property
+    def waiting_lanes(self) -> int:
+        return 1 if self.pipeline.via == "tma" else LANES
 
     def acquire_and_advance(self) -> Stage:
         """Wait until the next stage is empty; with TMA, its barrier now expects the stage's bytes."""

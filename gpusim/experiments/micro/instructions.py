@@ -1,5 +1,5 @@
 """Models instructions.csv, register_release.csv, branch.csv, branch_loss.csv: single instructions, and ends of loops.
-Leaves out nothing: that stores meet others of their lines shows in some rows of the last table."""
+Leaves out nothing: that stores meet others of their lines shows in rows of register_release.csv."""
 
 from __future__ import annotations
 
