@@ -1,5 +1,5 @@
 // One CUTLASS sm90 GEMM (f16 in and out, f32 sums, A row, B column major), for ncu; -DTM -DTN -DTK tile, -DCM -DCN cluster,
-// -DCOOP=1 cooperative else warp specialised. Usage: sm90 M N K. Leaves out checks of the result.
+// -DCOOP=1 cooperative, 2 pingpong, 0 warp specialised. Usage: sm90 M N K. Leaves out checks of the result.
 #include <cstdio>
 #include <cstdlib>
 #include "cutlass/cutlass.h"
@@ -12,7 +12,9 @@
 using namespace cute;
 using TileShape = Shape<Int<TM>, Int<TN>, Int<TK>>;
 using ClusterShape = Shape<Int<CM>, Int<CN>, _1>;
-#if COOP
+#if COOP == 2
+using Main = cutlass::gemm::KernelTmaWarpSpecializedPingpong; using Epi = cutlass::epilogue::TmaWarpSpecialized;
+#elif COOP
 using Main = cutlass::gemm::KernelTmaWarpSpecializedCooperative; using Epi = cutlass::epilogue::TmaWarpSpecializedCooperative;
 #else
 using Main = cutlass::gemm::KernelTmaWarpSpecialized; using Epi = cutlass::epilogue::TmaWarpSpecialized;
@@ -36,5 +38,5 @@ int main(int c, char **v) {
   Gemm g; size_t w = Gemm::get_workspace_size(a); void *ws = nullptr; if (w) cudaMalloc(&ws, w);
   if (g.can_implement(a) != cutlass::Status::kSuccess || g.initialize(a, ws) != cutlass::Status::kSuccess) { puts("cannot"); return 1; }
   g.run(); if (cudaDeviceSynchronize() != cudaSuccess) { puts("failed"); return 1; }
-  printf("%s_%dx%dx%d_c%dx%d stages %d smem %d threads %d\n", COOP ? "coop" : "ws", TM, TN, TK, CM, CN, (int)Loop::DispatchPolicy::Stages, (int)sizeof(typename Kernel::SharedStorage), (int)Kernel::MaxThreadsPerBlock);
+  printf("%s_%dx%dx%d_c%dx%d stages %d smem %d threads %d\n", COOP == 2 ? "pingpong" : COOP ? "coop" : "ws", TM, TN, TK, CM, CN, (int)Loop::DispatchPolicy::Stages, (int)sizeof(typename Kernel::SharedStorage), (int)Kernel::MaxThreadsPerBlock);
 }
