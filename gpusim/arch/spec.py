@@ -111,6 +111,8 @@ class L1(Section):
     tag_entries: Count = Field(description="Global accesses and cp.async whose lines wait for the tag stage.")
     tag_interval_cycles: Count = Field(description="Cycles between two lines whose tags are checked.")
     whole_line_cycles: Rate = Field(description="The same for a whole line that eight lanes of a cp.async copy.")
+    copy_write_lead_cycles: Cycles = Field(
+        description="Cycles that writing a cp.async takes besides its turns (gpusim.memory.copy_writes).")
 
 
 class Noc(Section):

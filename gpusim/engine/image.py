@@ -12,6 +12,7 @@ from gpusim.arch.instructions import Kind, Pipe
 from gpusim.engine.fetch import constant_lines, pieces_of
 from gpusim.engine.flags import FlagState, flag_jumps, flag_ops, new_flags
 from gpusim.engine.operands import asynchronous_operands, check_units
+from gpusim.memory.copy_writes import write_turns
 from gpusim.memory.l1_crossing import l1_crossings
 from gpusim.memory.operations import ASYNC_OPERATIONS
 from gpusim.program import NO_ACCESS, PREDICATE_BASE, AccessTable, Program, RoleProgram
@@ -268,14 +269,26 @@ def _accesses(
 def _tag_cycles(table: AccessTable, bypasses: np.ndarray, spec: GpuSpec) -> np.ndarray:
     """Cycles that accesses take of the tag stage, request by request; copies that bypass L1 are faster at whole lines.
 
-    A copy's requests are what one wavefront can write (`gpusim.memory.async_copy.bypass_pieces`).
+    A copy's requests are what one wavefront can write (`gpusim.memory.async_copy.bypass_pieces`); where writing them
+    takes longer than looking them up, it holds the tag stage up (`gpusim.memory.copy_writes`).
     """
     passes = np.full(len(table.requests), float(spec.l1.tag_interval_cycles))
     taken = np.append(0.0, np.cumsum(passes))
     passes[table.requests["sector_mask"] == WHOLE_LINE_SECTORS] = spec.l1.whole_line_cycles
     bypass = np.append(0.0, np.cumsum(passes))
     first, last = table.request_first, table.request_first + table.request_count
-    return np.ceil(np.where(bypasses[:, None], bypass[last] - bypass[first], taken[last] - taken[first]) - ROUNDING)
+    looked_up = np.where(bypasses[:, None], bypass[last] - bypass[first], taken[last] - taken[first])
+    return np.ceil(np.maximum(looked_up, _copy_write_cycles(table, bypasses, spec)) - ROUNDING)
+
+
+def _copy_write_cycles(table: AccessTable, bypasses: np.ndarray, spec: GpuSpec) -> np.ndarray:
+    """Cycles in which the data of copies that bypass L1 are written, 0 for all else."""
+    cycles = np.zeros(table.lane_mask.shape, np.int64)
+    for row in np.flatnonzero(bypasses):
+        fetched = table.lane_mask[row] & ~table.zfill_mask[row]
+        turns = write_turns(table.shared_address[row], table.global_offset[row], fetched)
+        cycles[row] = np.where(turns, turns + spec.l1.copy_write_lead_cycles, 0)
+    return cycles
 
 
 def _crossings(table: AccessTable, accesses: np.ndarray, bypasses: np.ndarray) -> None:
