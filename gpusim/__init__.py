@@ -45,6 +45,7 @@ _HOMES = {
     "Accumulators": "gpusim.dsl.hopper.mma", "WarpgroupMma": "gpusim.dsl.hopper.mma",
     **{name: "gpusim.dsl.hopper.operands" for name in ("BulkTile", "OperandTile", "SmemOperand")},
     **{name: "gpusim.dsl.hopper.pipeline" for name in ("Consumer", "Pipeline", "Producer", "Stage")},
+    **{name: "gpusim.dsl.hopper.order" for name in ("OrderedGroup", "OrderedSequence")},
     "pack_lines": "gpusim.dsl.hopper.stores", "subtile_registers": "gpusim.dsl.hopper.stores",
     "load_gpu": "gpusim.arch", "UserError": "gpusim.errors", "SimulatedFailure": "gpusim.errors",
     **{name: "gpusim.dsl.dtypes" for name in (

@@ -1,9 +1,10 @@
-"""CUTLASS sm90 GEMM (3.x and 4): TMA and wgmma, KernelTmaWarpSpecialized or ...Cooperative with persistent CTAs.
+"""CUTLASS sm90 GEMM (3.x and 4): TMA and wgmma, KernelTmaWarpSpecialized, ...Cooperative or ...Pingpong.
 
 M, N and K need not be multiples of the tile, but of 8 where contiguous.
 
 Parameters. kernel_schedule: warp_specialized, a producer warp and one consumer warpgroup a tile; cooperative, two
-consumer warpgroups share a tile, CTAs take tile after tile, and registers move from the producer to them. tile: (m, n,
+consumer warpgroups share a tile, CTAs take tile after tile, and registers move from the producer to them; pingpong, as
+cooperative, but each consumer warpgroup takes every other tile, one multiplies while the other stores. tile: (m, n,
 k) that a CTA multiplies at a time. cluster: CTAs (along m, along n) that run together, each loads its part of a tile of
 B or A that others need too and sends it to all of them (TMA multicast). num_stages: tiles of k in shared memory at a
 time. layouts: how A and B are stored, a letter each: t by row, n by column. input_type: element type of A and B, f16 or
@@ -11,7 +12,9 @@ bf16. alpha, beta: factors of D = alpha * A * B + beta * C, in f16; C is there w
 """
 
 from common.problem import check_layouts, dtype, flops, operands
-from common.sm90 import SCHEDULES, Sm90Gemm, sm90_tiles
+from common.sm90 import Sm90Gemm
+from common.sm90_consumer import Sm90Consumer
+from common.sm90_schedule import SCHEDULES, sm90_tiles
 from common.tiles import output_tiles
 
 import gpusim as gs
@@ -66,10 +69,11 @@ def gemm_sm90(ctx, A, B, D, C=None, *, kernel_schedule="warp_specialized", tile=
     with ctx.role("rest", warps=4 - sum(role.num_warps for role in ctx.roles)):  # of the producers' warpgroup
         gemm.begin("rest")
 
-    with ctx.role("consumer", warps=gemm.mma.num_warps):
-        gemm.begin("consumer")
-        consumer, accumulators = gemm.ab.consumer(), ctx.accumulators(gemm.mma)
-        for _ in gemm.visits():
-            gemm.multiply(consumer, accumulators, gemm.tiles(A, B, coords)[0].count)
-            gemm.epilogue.store(accumulators, ctx.bulk_tile(D, tile[:2], coords))
-        gemm.epilogue.drain()
+    for number in range(plan.turns):
+        with ctx.role("consumer" if plan.turns == 1 else f"consumer {number}", warps=gemm.mma.num_warps):
+            consumer = Sm90Consumer(gemm, number, gemm.tiles(A, B, coords)[0].count)
+            consumer.begin()
+            for _ in consumer.visits():
+                consumer.multiply()
+                consumer.store(ctx.bulk_tile(D, tile[:2], coords))
+            consumer.finish()

@@ -147,7 +147,13 @@ class GlobalIterator:
 
     def pointer_lines(self, part: int) -> tuple[list[Line], Group, Group]:
         """Lines before an access; its pointer, its predicate."""
-        return self.pointer.piece(part, same_row=self.parts.same_row(part, self.contiguous))
+        same_row = self.parts.same_row(part, self.contiguous)
+        return self.pointer.piece(part, same_row=same_row, is_last_row=self._is_last_row(part))
+
+    def _is_last_row(self, part: int) -> bool:
+        """Whether an access begins the last of three or more rows, to which a K-major tile's own pointer moves."""
+        rows = [0, *(n for n in range(1, len(self.parts)) if not self.parts.same_row(n, self.contiguous))]
+        return self.k_major and len(rows) > 2 and part == rows[-1]
 
     def store_pointer_lines(self, part: int) -> tuple[list[Line], Group, Group]:
         """The same in an epilogue."""

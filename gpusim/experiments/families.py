@@ -220,6 +220,7 @@ _CUTLASS_FAMILIES: dict[str, _Family] = {
     "sparse": _Family("gemm_sparse", _MMA_SP, _sparse),
     "sm90ws": _Family("gemm_sm90", {**_SM90, "raster_log": -1}, _sm90("warp_specialized")),
     "sm90coop": _Family("gemm_sm90", {**_SM90, "raster_log": 0}, _sm90("cooperative")),
+    "sm90pingpong": _Family("gemm_sm90", {**_SM90, "raster_log": 0}, _sm90("pingpong")),
     "wmma": _Family("wmma_gemm", _WMMA, _wmma),
     "simtpipelined": _Family("sgemm_pipelined", {**_FFMA, "stages": 2}, _simt),
     "simtmultistage": _Family("sgemm_multistage", _FFMA, _staged(_simt)),

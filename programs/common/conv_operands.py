@@ -64,7 +64,7 @@ class FilterPointer(TilePointer):
 
     code: PointerCode = PointerCode()
 
-    def piece(self, piece: int, *, same_row: bool) -> tuple[list[Line], Group, Group]:
+    def piece(self, piece: int, *, same_row: bool, is_last_row: bool = False) -> tuple[list[Line], Group, Group]:
         """Lines before an access; its pointer, its predicate."""
         lines = [Line(mnemonic, self.registers.uniform()) for mnemonic in self.code.uniform]
         lines += chain_lines(self.registers, self.code.address, self.mask)
@@ -80,7 +80,7 @@ class FilterPointer(TilePointer):
         """To the next filter position."""
         if not self.steps:
             uniform = (UNIFORM * self.code.step_uniform)[: self.code.step_uniform]
-            self.steps = [Line(mnemonic, self.registers.uniform()) for mnemonic in uniform] + self._on()
+            self.steps = [Line(mnemonic, self.registers.uniform()) for mnemonic in uniform] + self._on(self.pointer)
             self.steps += [Line(mnemonic, self.mask, (self.mask,)) for mnemonic in self.code.step]
         return self.steps
 

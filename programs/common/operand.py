@@ -54,6 +54,7 @@ class TensorOpOperand:
     read_stage: Group = field(init=False)
     shared: Multiplicand = field(init=False)
     _lanes: dict[int, Group] = field(default_factory=dict)  # where this lane's loads begin, per k step
+    _first_address: Group = (0, 0)  # where they begin in the stage that is read, for the first k step
     _loads: FragmentLoads[tuple[int, ...]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -97,6 +98,10 @@ class TensorOpOperand:
         """Distance of two stages in shared memory."""
         return self.shared.stage_bytes
 
+    @property
+    def _sums_first_address(self) -> bool:
+        return self.k_major and self.shared.atom.operation.startswith("LDSM")
+
     def fragment(self) -> Fragment:
         """Registers of two k steps; in the second, for odd ones, atoms of a load change places where they come so."""
         fragment = self.ctx.fragment(self.mma, self.name, buffers=2)
@@ -124,10 +129,17 @@ class TensorOpOperand:
         self.ctx.require(atom)
         lines: list[Line] = []
         for piece, target in enumerate(self.shared.targets(groups)):
-            before, sources = self._fragment_address(step)
+            before, sources = self._fragment_address(step, piece)
             lines += [*before, Line(atom.mnemonic, target, sources, piece, read_key(self.array.number))]
         return Code(tuple(lines))
 
-    def _fragment_address(self, step: int) -> tuple[list[Line], tuple[Group, ...]]:
-        """Lines before a load, and its address: a lane's place and, as part of the instruction, the stage."""
-        return [], (self._lanes[step], self.read_stage)
+    def _fragment_address(self, step: int, piece: int) -> tuple[list[Line], tuple[Group, ...]]:
+        """Lines before a load, and its address: a lane's place and, as part of the instruction, the stage. Where k is
+        contiguous, the loads that come first in a stage share a sum (``LEA R214, R202, UR10, 0x4``, CUTLASS 4 for
+        sm_90a; so in 10 of 12 loops of MmaMultistage)."""
+        if step or not self._sums_first_address:
+            return [], (self._lanes[step], self.read_stage)
+        if not piece:
+            self._first_address = self.ctx.recorder.registers.vector()
+            return [Line("LEA", self._first_address, (self._lanes[0], self.read_stage))], (self._first_address,)
+        return [], (self._first_address,)

@@ -25,6 +25,14 @@ C_REGISTERS = 2
 """First of C among them."""
 
 
+@dataclass
+class _Progress:
+    """Of a role of consumers, over all tiles: ``parts`` that it has stored or passed over; stages of C ``held``."""
+
+    parts: int = 0
+    held: list[gs.Stage] = field(default_factory=list)
+
+
 @dataclass(eq=False)
 class Sm90Epilogue:
     """Of the accumulators of ``mma``; ``instructions`` that a consumer executes before its first part."""
@@ -81,8 +89,8 @@ class Sm90Epilogue:
             ctx.code(ctx.recorder.kept(("epilogue setup",), lambda: [
                 *_setup_lines(ctx, self.instructions),
                 *_constant_lines(constants, self.alpha, self.beta)]))
-            for number, (m, n) in enumerate(self._parts()):
-                part = self._next_stage(number, constants)
+            for m, n in self._parts():
+                part = self._next_stage(constants)
                 packed = self._apply(accumulators, m, n * self.columns, constants)
                 ctx.store_matrix(mma, packed, part)
                 ctx.fence_async()
@@ -95,6 +103,14 @@ class Sm90Epilogue:
                 self._release(STORES_IN_FLIGHT)
 
     @gs.device_function
+    def pass_over(self, tiles: int) -> None:
+        """Stages of tiles that other consumers store."""
+        parts = tiles * len(list(self._parts()))
+        self._progress().parts += parts
+        if parts and self.pipeline is not None:
+            self.pipeline.consumer().advance(parts)
+
+    @gs.device_function
     def drain(self) -> None:
         """The last stores have read shared memory."""
         with self.ctx.scope("epilogue"):
@@ -102,12 +118,14 @@ class Sm90Epilogue:
             self._release(0)
 
     @gs.device_function
-    def _next_stage(self, number: int, constants: gs.Group) -> gs.OperandTile:
+    def _next_stage(self, constants: gs.Group) -> gs.OperandTile:
         """Where a part of D goes: with C, the stage that it comes from, now in registers."""
+        progress = self._progress()
+        progress.parts += 1
         if self.pipeline is None:
-            return self.staging[..., number % self.stages]
+            return self.staging[..., (progress.parts - 1) % self.stages]
         full = self.pipeline.consumer().wait_and_advance()
-        self._held().append(full)
+        progress.held.append(full)
         part = self.staging[..., full.index]
         self.ctx.load_matrix(self.mma, (constants[0] + C_REGISTERS, self.columns // 4), part)
         return part
@@ -115,14 +133,12 @@ class Sm90Epilogue:
     @gs.device_function
     def _release(self, in_flight: int) -> None:
         """Stages whose stores have been read, all but the newest ``in_flight``."""
-        held = self._held()
+        held = self._progress().held
         while len(held) > in_flight:
             held.pop(0).release()
 
-    def _held(self) -> list[gs.Stage]:
-        """Stages that the consumers have not released, over all tiles."""
-        empty: list[gs.Stage] = []
-        return self.ctx.recorder.kept(("stages of C",), lambda: empty)
+    def _progress(self) -> _Progress:
+        return self.ctx.recorder.kept(("progress of the epilogue",), _Progress)
 
     def _apply(self, accumulators: gs.Accumulators, block: int, column: int, constants: gs.Group) -> gs.Group:
         """LinearCombination as compiled for a C that may be there: a skipped load leaves zeros, to be scaled too."""

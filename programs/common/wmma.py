@@ -80,7 +80,7 @@ class WmmaOperand(TensorOpOperand):
             raise gs.UserError("wmma.m16n16k16 takes f16 and bf16", place=self.name, got=tile.dtype)
         return PaddedMultiplicand(tile)
 
-    def _fragment_address(self, step: int) -> tuple[list[Line], tuple[Group, ...]]:
+    def _fragment_address(self, step: int, piece: int) -> tuple[list[Line], tuple[Group, ...]]:
         """wmma.load takes a generic pointer, which ptxas computes anew for each."""
         stage, address = (self.ctx.recorder.registers.vector() for _ in range(2))
         return [Line("IMAD.U32", stage, (self.read_stage,)),

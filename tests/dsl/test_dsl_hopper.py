@@ -61,6 +61,28 @@ def test_barriers_count_one_producer_lane_and_every_consumer_thread() -> None:
     assert {int(op["shared_offset"]) for op in expecting} == {1}
 
 
+@settings(deadline=None, max_examples=12)
+@given(depth=st.integers(1, 3), groups=st.integers(2, 3), rounds=st.integers(1, 4))
+def test_turns_go_round(depth: int, groups: int, rounds: int) -> None:
+    """Who has done a thing lets the next group do it; round r waits for phase r, group 0 for the one before."""
+    def body(ctx, A, D) -> None:  # type: ignore[no-untyped-def]
+        ctx.launch((1, 1), warps=groups)
+        sequence = ctx.ordered_sequence("order", depth=depth, groups=groups, warps=1)
+        for number in range(groups):
+            with ctx.role(f"group {number}", warps=1):
+                for _ in range(rounds * depth):
+                    with sequence.group(number).turn():
+                        pass
+
+    program = record(body)
+    assert {barrier.arrivals for barrier in program.mbarriers} == {32}
+    for number, role in enumerate(program.classes[0].roles):
+        found = [(use.action.name, use.index, use.parity) for use in uses(program, role, "SYNCS")]
+        assert found == [step for turn in range(rounds) for thing in range(depth) for step in (
+            ("wait", thing * groups + number, (turn + (number == 0)) % 2),
+            ("arrive", thing * groups + (number + 1) % groups, 0))]
+
+
 def test_only_the_last_wgmma_of_a_group_closes_it() -> None:
     program = pipeline_program(2, 3)
     consumer = program.classes[0].roles[-1]
@@ -159,6 +181,16 @@ def barrier_zero(ctx, A, D) -> None:  # type: ignore[no-untyped-def]
     ctx.named_barrier(0, warps=4)
 
 
+def turns_of_one(ctx, A, D) -> None:  # type: ignore[no-untyped-def]
+    begin(ctx)
+    ctx.ordered_sequence("order", depth=2, groups=1, warps=4)
+
+
+def no_such_group(ctx, A, D) -> None:  # type: ignore[no-untyped-def]
+    begin(ctx)
+    ctx.ordered_sequence("order", depth=2, groups=2, warps=4).group(2)
+
+
 def odd_registers(ctx, A, D) -> None:  # type: ignore[no-untyped-def]
     begin(ctx)
     ctx.set_max_registers(100)
@@ -178,6 +210,8 @@ def odd_registers(ctx, A, D) -> None:  # type: ignore[no-untyped-def]
     (no_bytes, "counts the bytes of a stage, got 2 stages of 0 bytes"),
     (producer_releases, r"a producer commits its stages; commit\(\)"),
     (barrier_zero, "named barriers 1 to 15, got 0"),
+    (turns_of_one, "two groups of warps or more take turns in a thing or more, got 1 groups of 4 warps, 2 things"),
+    (no_such_group, "order has the groups 0 to 1, got 2"),
     (odd_registers, "24 to 256 registers, a multiple of 8, got 100"),
 ])
 def test_what_hopper_refuses_is_refused_in_a_sentence(body: Callable, sentence: str) -> None:

@@ -34,6 +34,7 @@ def integers(dtype: str, output: str = "s32") -> dict[str, str]:
 
 
 FFMA = (1, 1, 1)
+SM90 = {"acc_dtype": "f32", "tile_m": 64, "tile_n": 64, "tile_k": 64, "inst_m": 64, "inst_n": 64, "inst_k": 16}
 FAMILIES: list[tuple[str, str, dict[str, Any], str, dict[str, Any]]] = [  # family, gpu, columns, program, parameters
     ("multistage", "h200", {}, "gemm_multistage", {"input_type": "f16", "num_stages": 3}),
     ("multistage", "h200", {**alike("f64"), **shape(64, 16, 32, (8, 8, 4))}, "gemm_multistage", {"input_type": "f64"}),
@@ -57,6 +58,10 @@ FAMILIES: list[tuple[str, str, dict[str, Any], str, dict[str, Any]]] = [  # fami
     ("multistage_interleaved", "a100", {**integers("s4", "s4"), **shape(64, 128, 64, (16, 8, 64)), "K": 256},
      "gemm_interleaved", {"input_type": "s4"}),
     ("sparse", "h200", shape(64, 64, 32, (16, 8, 32)), "gemm_sparse", {"num_stages": 3}),
+    ("sm90_ws", "h200", {**SM90, "raster_log": -1}, "gemm_sm90", {"kernel_schedule": "warp_specialized"}),
+    ("sm90_coop", "h200", {**SM90, "tile_m": 128}, "gemm_sm90", {"kernel_schedule": "cooperative"}),
+    ("sm90_pingpong", "h200", {**SM90, "cluster_m": 2}, "gemm_sm90",
+     {"kernel_schedule": "pingpong", "cluster": [2, 1], "num_stages": 3, "layouts": "tn"}),
     ("wmma", "h200", {**shape(64, 32, 32, (16, 16, 16)), "stages": 2}, "wmma_gemm", {"accumulator_type": "f32"}),
     ("wmma_pipelined", "h200", {**shape(64, 32, 32, (16, 16, 16)), "stages": 2}, "wmma_gemm", {}),
     ("simt_pipelined", "h200", {**alike("f32"), **shape(64, 8, 32, FFMA), "stages": 2}, "sgemm_pipelined",
@@ -98,6 +103,8 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("conv2d_fprop", {}, "M, N and K do not say the image, the filter and the padding of a convolution.*conv2d_fprop"),
     ("implicit_gemm", {}, "do not say the image"),
     ("sm90_ws", {}, "gemm_sm90 has inst_m 64 only, got 16"),
+    ("sm90_pingpong", {**SM90, "raster_log": -1}, "gemm_sm90 has raster_log 0 only, got -1"),
+    ("sm90_pingpong", {**SM90, "inst_n": 32}, "gemm_sm90 has inst_n 64 here only, got 32"),
     ("grouped", {"raster_log": 2}, "gemm_grouped has raster_log 0 only, got 2"),
     ("wmma", {"stages": 2}, "wmma_gemm has inst_n 16 only, got 8"),
     ("interleaved", {**integers("s8", "f32"), **shape(64, 64, 32, (16, 8, 32))}, "out_dtype is a_dtype.*f32 and s8"),

@@ -29,7 +29,7 @@ def few_rows(kernels, tmp_path):
     hand = kernels[kernels["source"] == "hand"]
     small = hand.assign(work=hand["M"] * hand["N"] * hand["K"]).sort_values("work").drop(columns="work").head(2)
     path = tmp_path / "kernels.csv"
-    other = kernels[kernels["family"].str.startswith("sm90_")].head(1).assign(family="sm90_pingpong")
+    other = kernels[kernels["family"].str.startswith("sm90_")].head(1).assign(family="sm90_array")
     pd.concat([small, other]).to_csv(path, index=False)
     return path
 

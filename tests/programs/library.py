@@ -40,7 +40,8 @@ ANSWERED: dict[str, tuple[Answered, ...]] = {
         Answered((*GEMM[:2], {"M": 72, "N": 8, "K": 72}), {**ZFILL, "slices": 2}),)),
     "sgemm_pipelined": (Answered(SIMT),), "sgemm_multistage": (Answered(SIMT, ZFILL),),
     "gemm_sm90": (Answered(GEMM), Answered(GEMM, {"kernel_schedule": "cooperative", "tile": [256, 128, 64],
-                                                  "num_stages": 4, "beta": 0.5})),
+                                                  "num_stages": 4, "beta": 0.5}),
+                  Answered(GEMM, {"kernel_schedule": "pingpong"})),
     "complex_gemm": (Answered(SIMT), Answered(SIMT, {
         "instruction": [16, 8, 8], "tile": [64, 64, 16], "warp": [32, 32, 16], "num_stages": 3, **ZFILL})),
     "conv2d_fprop": (Answered(CONVOLUTIONS),),
@@ -89,5 +90,7 @@ SUMMARISED: dict[str, Summarised] = {
         "tile": (128, 128, 64), "warp": (64, 64, 64)}),
     "gemm_sm90_cooperative": Summarised("gemm_sm90", SQUARE, {
         "kernel_schedule": "cooperative", "tile": (256, 128, 64), "num_stages": 4, "cluster": (1, 2)}),
+    "gemm_sm90_pingpong": Summarised("gemm_sm90", {"M": 1024, "N": 1152, "K": 128}, {
+        "kernel_schedule": "pingpong", "tile": (64, 64, 64), "num_stages": 3, "beta": 0.5}),
 }
 """By the name of the file in expected/."""

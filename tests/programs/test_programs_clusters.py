@@ -24,7 +24,7 @@ from gpusim.program import CtaClass, Program
 from gpusim.verify import execute
 
 sys.path.insert(0, str(Path(gs.load_program("gemm_sm90").kernel.file).parent))
-from common.sm90 import sm90_tiles
+from common.sm90_schedule import sm90_tiles
 
 CLUSTERS = [(2, 1), (1, 2), (2, 2), (4, 1)]
 

@@ -198,7 +198,8 @@ def test_only_ragged_producers_pay_for_predicates() -> None:
     ("hgemm_warp_specialized", {"a_operand": "texture"}, "in shared memory or in registers, got 'texture'"),
     ("hgemm_warp_specialized", {"num_stages": 9}, "shared memory of a CTA is limited to 232448 bytes"),
     ("gemm_sm90", {"tile": (128, 24, 64)}, "stored in columns of 16"),
-    ("gemm_sm90", {"kernel_schedule": "pingpong"}, "no such schedule, got 'pingpong'"),
+    ("gemm_sm90", {"kernel_schedule": "streamk"}, "no such schedule, got 'streamk'.*cooperative or pingpong"),
+    ("gemm_sm90", {**COOPERATIVE, "tile": (64, 128, 64)}, "or a multiple, got 64 rows for 2 warpgroups"),
     ("gemm_sm90", {"input_type": "tf32"}, "multiply f16 or bf16, got tf32"),
 ])
 def test_what_cannot_run_is_refused(name: str, parameters: dict, sentence: str) -> None:

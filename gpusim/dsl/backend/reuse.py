@@ -92,15 +92,17 @@ def _lifetimes(code: Sequence[Instruction], lives_on: set[int]) -> tuple[list[li
             if unit not in needed:
                 needed[unit] = instruction.kind != Kind.ldmatrix
                 read_last[row].append(unit)
+            elif instruction.kind == Kind.ldmatrix and unit not in lives_on:
+                needed[unit] = True  # of several loads: none can hold it in its fragment until the last one
     return read_last, short
 
 
 def _begins_anew(code: Sequence[Instruction]) -> set[int]:
-    """Rows that read nothing which the block has written before."""
+    """Rows that read no vector register which the block has written before."""
     written: set[int] = set()
     rows = set()
     for row, instruction in enumerate(code):
         if written.isdisjoint(instruction.reads):
             rows.add(row)
-        written.update(instruction.writes)
+        written.update(unit for unit in instruction.writes if unit < PREDICATE_BASE)
     return rows

@@ -14,9 +14,12 @@ Instructions per warp, read from CUTLASS 4.2's sm90 kernels as nvcc 13 compiles 
 | ... coordinate along k | 1 |
 | loop | 3: counter, test, branch |
 | tail | 8 per stage |
+| consumer that passes over another's stages | 11 with 8 stages, 12 with 6 (...Pingpong) |
+| turns of consumers | wait 3: parity, TRYWAIT, branch; arrive 1 |
 
 The loops come out as compiled: 55 instructions of the consumer, 30 of the producer. What a wait that fails executes
 besides (NANOSLEEP.SYNCS and another try) is not recorded. Clusters change names, not numbers: UTMALDG.2D.MULTICAST, and
-UCGABAR_ARV and UCGABAR_WAIT for the first BAR. They were not seen compiled, nor was A in
-registers: an HGMMA has the descriptor of B alone then.
+UCGABAR_ARV and UCGABAR_WAIT for the first BAR; compiled (...Pingpong in clusters of two), a consumer's turn has one
+instruction more and a producer's two to four. A in registers was not seen compiled: an HGMMA has the descriptor of B
+alone then.
 """

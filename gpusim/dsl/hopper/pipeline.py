@@ -187,6 +187,11 @@ class Consumer(_Participant):
         self._step()
         return Stage(self, number, self.pipeline.full[number])
 
+    def advance(self, stages: int) -> None:
+        """Go past so many stages, which another consumer reads: CuTe's PipelineState::advance."""
+        self.pipeline.ctx.code(self._kept("advance", lambda: advance_code(self)))
+        self.count += stages
+
     def release(self, stage: Stage) -> None:
         ctx = self.pipeline.ctx
         operand, access = pack_mbarrier(self.pipeline.empty[stage.index], MBarrierAction.arrive), -1
@@ -219,6 +224,20 @@ def step_code(of: _Participant) -> Code:
     return Code((Line("UIADD3", step, (of.stage,)), Line("UISETP.NE.AND", last, (step,)),
                  Line("USEL", of.stage, (step, last)), Line("USEL", turn, (last,)),
                  Line("LOP3.LUT", of.phase, (of.phase, turn))))
+
+
+def advance_code(of: _Participant) -> Code:
+    """Of a number that only the kernel knows: whether the stages come round once, or several times, and how often that
+    turns the phase over. ptxas makes 11 instructions of it for 8 stages, 12 for 6."""
+    registers = of.pipeline.ctx.recorder.registers
+    beyond, rounds, turn = registers.uniform(), registers.uniform(), registers.uniform()
+    once, often = registers.predicate(), registers.predicate()
+    return Code((Line("UIADD3", beyond, (of.stage,)), Line("USHF.R.U32.HI", rounds, (beyond,)),
+                 Line("ULOP3.LUT", rounds, (rounds,)), Line("UISETP.GT.U32.AND", once, (beyond,)),
+                 Line("UISETP.LT.U32.AND", once, (once,)), Line("UISETP.NE.U32.AND", often, (rounds,)),
+                 Line("UISETP.GT.U32.AND", often, (often,)), Line("USEL", turn, (once,)),
+                 Line("USEL", rounds, (often,)), Line("ULOP3.LUT", of.stage, (beyond,)),
+                 Line("LOP3.LUT", of.phase, (of.phase, turn, rounds))))
 
 
 def release_access(ranks: tuple[int, ...], warps: int) -> Access:

@@ -23,6 +23,7 @@ from gpusim.dsl.hopper.mma import (
     register_code,
 )
 from gpusim.dsl.hopper.operands import BulkTile, OperandTile, SmemOperand, require_tma
+from gpusim.dsl.hopper.order import OrderedSequence
 from gpusim.dsl.hopper.pipeline import Pipeline
 from gpusim.dsl.hopper.stores import load_code, pack_lines, store_accesses, store_code, subtile_registers
 from gpusim.dsl.launch import BlockCoordinate, Grid
@@ -94,6 +95,11 @@ class HopperVerbs:
         cluster, to all CTAs that may send data to this one, where a pipeline by TMA is not ``private``."""
         self.shared.array(f"{name} barriers", DType("u8", 8), 2 * num_stages * BARRIER_BYTES, None)
         return Pipeline.make(self, name, num_stages, via, tx_bytes, producer_warps, consumer_warps, private)
+
+    def ordered_sequence(self, name: str, *, depth: int, groups: int, warps: int) -> OrderedSequence:
+        """``groups`` of ``warps`` warps each that take turns in ``depth`` things."""
+        self.shared.array(f"{name} barriers", DType("u8", 8), depth * groups * BARRIER_BYTES, None)
+        return OrderedSequence.make(self, name, depth, groups, warps)
 
     def init_barriers(self) -> None:
         """One warp initialises the CTA's mbarriers; a barrier of all threads must follow, or of all the cluster's."""

@@ -7,7 +7,7 @@ Instructions per warp, read from the 44 loops of gpusim/data/hardware/h200/main_
 | --- | --- |
 | a piece of a tile in global memory | 3: its bit of the mask becomes a predicate; the first needs 1 |
 | ... in another row than the piece before | 2: 64-bit add to the pointer; neighbours in a row share it |
-| next tile, per operand | K-major 6: back over the rows and on, mask cleared behind the last tile; others 4 |
+| next tile, per operand | 4, K-major 5: on, K-major from the last row; mask cleared behind the last tile |
 | shared memory written by cp.async, per operand | 2: address of the stage |
 | ... by st.shared | 1 if K-major, else 0: [R+UR] adds it |
 | next stage to read and to write, uniform | 17 multistage (11: no operand K-major), 13 two stages; SIMT 13 and 7 |
@@ -150,8 +150,8 @@ class TilePointer:
             lines += [Line("IADD3", low, (low, (start, 1))), Line("IADD3.X", high, (high, (start + 1, 1), low))]
         return lines
 
-    def piece(self, piece: int, *, same_row: bool) -> tuple[list[Line], Group, Group]:
-        """Lines before the access of a piece; its pointer, its predicate."""
+    def piece(self, piece: int, *, same_row: bool, is_last_row: bool = False) -> tuple[list[Line], Group, Group]:
+        """Lines before the access of a piece; its pointer, its predicate. ``is_last_row``: of three or more."""
         predicate, mask = self.registers.predicate(), self.masks[piece // PREDICATES_PER_WORD]
         lines = [Line("LOP3.LUT", predicate, (mask,))]
         if piece % PREDICATES_PER_WORD:
@@ -159,7 +159,7 @@ class TilePointer:
             lines.append(Line("ISETP.NE.U32.AND", predicate, (lines[-1].dst,)))
         pointer = self.places[piece - 1][0] if piece else self.pointer
         if piece and not same_row:
-            added, pointer = self._added(pointer)
+            added, pointer = self._moved() if is_last_row else self._added(pointer)
             lines += added
         self.places[piece] = pointer, predicate
         return lines, pointer, predicate
@@ -180,23 +180,23 @@ class TilePointer:
         low, high = (pair[0], 1), (pair[0] + 1, 1)
         return [Line("IADD3", low, ((pointer[0], 1),)), Line("IADD3.X", high, ((pointer[0] + 1, 1), low))], pair
 
-    def _on(self) -> list[Line]:
-        """Pointer + stride of a tile."""
-        low, high = (self.pointer[0], 1), (self.pointer[0] + 1, 1)
-        return [Line("IADD3", low, (low,)), Line("IADD3.X", high, (high, low))]
+    def _moved(self) -> tuple[list[Line], Group]:
+        """The tile's own pointer goes to its last row: what it pointed to must have been read."""
+        high = (self.pointer[0] + 1, 1)
+        return [Line("IMAD.WIDE.U32", self.pointer, (self.pointer,)), Line("IMAD.IADD", high, (high,))], self.pointer
 
-    def _back_and_on(self) -> list[Line]:
-        """The same from the pointer of a tile's last row."""
-        wide = self.registers.vector(2)
+    def _on(self, start: Group) -> list[Line]:
+        """``start`` + stride of a tile, or of what is left of it behind the last row."""
         low, high = (self.pointer[0], 1), (self.pointer[0] + 1, 1)
-        return [Line("IMAD.WIDE.U32", wide, (self.pointer,)), Line("LEA", low, ((wide[0], 1),)),
-                Line("IADD3", (wide[0] + 1, 1), ((wide[0] + 1, 1),)), Line("LEA.HI.X", high, ((wide[0] + 1, 1), low))]
+        return [Line("IADD3", low, ((start[0], 1),)), Line("IADD3.X", high, ((start[0] + 1, 1), low))]
 
     def next_tile(self, *, k_major: bool = True) -> list[Line]:
         """Pointer and mask of the next tile."""
         if not self.steps:
-            guard = self.registers.predicate()
-            self.steps = [*(self._back_and_on() if k_major else self._on()),
+            guard, high = self.registers.predicate(), (self.pointer[0] + 1, 1)
+            last = max(self.places.items(), default=(0, (self.pointer, guard)))[1][0]
+            moves = [Line("IMAD.MOV.U32", high, (high,))] if k_major else []
+            self.steps = [*self._on(last if k_major else self.pointer), *moves,
                           Line("ISETP.NE.AND", guard, (self.mask,)),
                           *(Line("SEL", mask, (mask, guard)) for mask in self.masks)]
         return self.steps
