@@ -60,6 +60,7 @@ def _count(requests: np.ndarray, classes: np.ndarray, mask: np.ndarray) -> np.nd
 def _is_first(requests: np.ndarray, mask: int, lane: int) -> bool:
     """No earlier lane asks for the same."""
     for earlier in range(lane):
-        if (mask >> earlier) & 1 and requests[earlier] == requests[lane]:
+        asks_too = (mask >> earlier) & 1 and requests[earlier] == requests[lane]
+        if asks_too:
             return False
     return True

@@ -11,6 +11,7 @@ from functools import partial
 import numpy as np
 import simpy
 from engine_async import ASYNCHRONOUS, Asynchronous
+from engine_copies import write_turns
 from engine_units import Fill, L1Model, Part, Queued, Server
 from engine_warp import NO_BOARD, WarpModel
 
@@ -549,11 +550,21 @@ class Sm:
         return "BYPASS" in self.program.statics[row["pc"]].mnemonic
 
     def _tag_cycles(self, warp: WarpModel, row: np.void) -> int:
-        """One per request; cp.async is faster at whole lines."""
+        """One per request; cp.async is faster at whole lines, and held up where its data are written slowly."""
         table, l1, first = warp.role.accesses, self.gpu.l1, warp.of_row(row, "request_first")
         masks = table.requests["sector_mask"][first : first + warp.of_row(row, "request_count")]
-        return int(np.ceil(sum(l1.whole_line_cycles if self._bypasses(row) and mask == 15 else l1.tag_interval_cycles
-                               for mask in masks) - 1e-6))
+        if not self._bypasses(row):
+            return int(np.ceil(sum(l1.tag_interval_cycles for _ in masks) - 1e-6))
+        looked_up = sum(l1.whole_line_cycles if mask == 15 else l1.tag_interval_cycles for mask in masks)
+        turns = self._write_turns(warp, row)
+        return max(int(np.ceil(looked_up - 1e-6)), turns + l1.copy_write_lead_cycles if turns else 0)
+
+    def _write_turns(self, warp: WarpModel, row: np.void) -> int:
+        """Of the lanes that read: others write zeros, or nothing."""
+        table, place = warp.role.accesses, (row["access"], warp.number - warp.role.first_warp)
+        reads = int(table.lane_mask[place]) & ~int(table.zfill_mask[place])
+        lanes = [lane for lane in range(32) if reads >> lane & 1]
+        return write_turns(table.shared_address[place].tolist(), table.global_offset[place].tolist(), lanes)
 
     def write_cycles(self, warp: WarpModel, row: np.void) -> int:
         """A sector takes a turn of the port, one that is written in part more."""

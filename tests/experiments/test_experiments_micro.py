@@ -34,6 +34,7 @@ from gpusim.experiments.micro.shared import shared_probes
 from gpusim.experiments.micro.slots import slot_probes
 from gpusim.experiments.micro.validate import mechanism_table
 from gpusim.experiments.micro.warpgroup import warpgroup_probes
+from gpusim.experiments.micro.writes import CLASS_ROWS, PITCH_ROWS, write_probes
 from gpusim.sass import parse_sass
 from gpusim.sass.launch import SassLaunch, Scalar, TensorPointer
 
@@ -55,6 +56,8 @@ def test_no_row_of_a_table_is_dropped_silently() -> None:
     measured += rows_in("h200/memory.csv", comment="#")
     measured += len(pd.read_csv(HARDWARE / "h200/copy_l1.csv").query("kind == 'stream'"))
     measured += len(pd.read_csv(HARDWARE / "h200/copy_source.csv").query("source == 'L2' and ctas == 1"))
+    measured += len(pd.read_csv(HARDWARE / "h200/copy_classes.csv").query(CLASS_ROWS))
+    measured += len(pd.read_csv(HARDWARE / "h200/copy_pitch.csv").query(PITCH_ROWS))
     measured += len(pd.read_csv(HARDWARE / "h200/second_half.csv").query("hint == 1 or data_in == 'L2'"))
     assert len(all_probes()) == measured + len(list(recorded_probes()))
 
@@ -241,6 +244,30 @@ def test_copies_and_loads_of_warps_that_go_together_and_of_warps_that_do_not(wha
     probes = (p for p in crossing_probes() if p.what == what and p.mechanism.endswith(f", {barrier}"))
     row = run_probe(next(probes), load_gpu("h200"))
     assert row["error_pct"] == pytest.approx(0, abs=6), row
+
+
+@pytest.mark.parametrize("what", [
+    "rows of 16 B, lines 0123 modulo 4, 4 warps", "rows of 32 B, lines 0000 modulo 4, 8 warps",
+    "rows of 64 B, lines 0110 modulo 4, 8 warps", "rows of 64 B, lines 0011 modulo 4, 8 warps",
+    "rows of 64 B, lines 0000 modulo 4, 8 warps", "rows of 128 B, lines 0000 modulo 4, 8 warps",
+])
+def test_copies_to_lines_of_one_class_take_what_silicon_takes(what: str) -> None:
+    row = run_probe(next(p for p in write_probes() if p.what == what), load_gpu("h200"))
+    assert row["within_level"], row
+
+
+BURST = "eight copies and one commit take 9.2 cycles each; the model has turns + 2 for each copy, however committed"
+
+
+@pytest.mark.parametrize("what", [
+    "4 copies of rows of 64 B, lines 128 B apart, 4 LDSM4", "4 copies of rows of 64 B, lines 512 B apart, 4 LDSM4",
+    "8 copies of rows of 64 B, lines 512 B apart, 8 LDSM4",
+    pytest.param("8 copies of rows of 64 B, lines 512 B apart, 0 LDSM4",
+                 marks=pytest.mark.xfail(reason=BURST, strict=True)),
+])
+def test_a_tile_whose_lines_are_512_bytes_apart_is_copied_slowly(what: str) -> None:
+    row = run_probe(next(p for p in write_probes() if p.what.startswith(what)), load_gpu("h200"))
+    assert row["within_level"], row
 
 
 def test_copies_that_overwrite_others_under_way_are_no_measure_of_bandwidth() -> None:

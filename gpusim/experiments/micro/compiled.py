@@ -24,6 +24,7 @@ SHARED_START = "0x400"
 
 _CLOCK = re.compile(r"/\*([0-9a-f]{4,})\*/[^;]*\bSR_CLOCKLO\b")
 _ZERO_IN_MEMORY = re.compile(r"LDG\.E\.STRONG\.SYS (R\d+), desc\[UR\d+\]\[R\d+\.64\]")
+_COUNT_OF_WARPS = re.compile(r"ATOMS\.POPC\.INC\.32 RZ, \[[^\]]+\]")
 _CHASE = re.compile(r"\b(LDSM?(?:\.\w+)*) (R\d+), \[R\d+\]")
 
 
@@ -61,10 +62,10 @@ def replay(spec: GpuSpec, *, kernel: CompiledKernel, launch: SassLaunch, chases_
     """The program of a compiled microbenchmark.
 
     Loads of the emulator return unknown values, so what the kernels find in memory is put into the text, where it
-    changes no control field: the word ``zero`` is 0; with ``chases_shared`` each word of shared memory points to the
-    first one.
+    changes no control field: the word ``zero`` is 0; how many warps are done, counted in shared memory, is left
+    out, as nobody reads it; with ``chases_shared`` each word of shared memory points to the first one.
     """
-    text = _ZERO_IN_MEMORY.sub(r"MOV \1, RZ", kernel.text)
+    text = _COUNT_OF_WARPS.sub("NOP", _ZERO_IN_MEMORY.sub(r"MOV \1, RZ", kernel.text))
     if chases_shared:
         text = _CHASE.sub(rf"\1 \2, [{SHARED_START}]", text)
     return load_sass(text, launch=launch)
