@@ -113,6 +113,7 @@ class L1(Section):
     whole_line_cycles: Rate = Field(description="The same for a whole line that eight lanes of a cp.async copy.")
     copy_write_lead_cycles: Cycles = Field(
         description="Cycles that writing a cp.async takes besides its turns (gpusim.memory.copy_writes).")
+    commit_write_cycles: Cycles = Field(description="What the end of a cp.async group takes there.")
 
 
 class Noc(Section):
@@ -123,6 +124,7 @@ class Noc(Section):
                     "that the list leaves out.")
     gpc_read_bytes_per_cycle: Rate = Field(description="Bytes the SMs of one GPC receive together per cycle; what "
                                                        "several of them asked for in one request counts once.")
+    gpc_bulk_bytes_per_cycle: Rate = Field(description="The same of bulk copies.")
     sms_per_request: Count = Field(
         description="SMs of a GPC whose reads of one line, when in flight together, reach L2 as one; 1: each alone.")
     sm_read_bytes_per_cycle: Rate = Field(description="Bytes one SM receives from L2 per cycle.")

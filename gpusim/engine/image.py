@@ -43,11 +43,12 @@ that kind take 17 cycles, not 16)."""
 
 IMAGE_ACCESS = np.dtype([
     ("first", "<i4"), ("count", "<i4"), ("tensor", "<i4"), ("wavefronts", "<u2"), ("ideal", "<u2"),
-    ("conflicts", "<f4"), ("data_cycles", "<i4"), ("tag_cycles", "<i4"), ("bulk_bytes", "<i4"),
-    ("cta_mask", "<i4"),
+    ("conflicts", "<f4"), ("data_cycles", "<i4"), ("tag_cycles", "<i4"), ("copy_cycles", "<i4"),
+    ("bulk_bytes", "<i4"), ("cta_mask", "<i4"),
 ], align=True)
 """One access of one warp; first and count name rows of the requests, data_cycles what its data take of the data
-stage when they come from memory, or of the SM's port when they go there; tag_cycles what it takes of the tag stage.
+stage when they come from memory, or of the SM's port when they go there; tag_cycles what it takes of the tag stage;
+copy_cycles how long writing the data of a copy that bypasses L1 takes.
 Of a bulk copy: bulk_bytes in shared memory, wavefronts and tag_cycles what it takes of the data stage and of the TMA
 unit. Of an mbarrier op: bulk_bytes is the number of lanes that take part. cta_mask: as AccessTable has it."""
 
@@ -258,6 +259,7 @@ def _accesses(
         _crossings(table, part, bypasses[:-1])
         _write_cycles(table, part, spec)
         part["tag_cycles"] = _tag_cycles(table, bypasses[:-1], spec)
+        part["copy_cycles"] = _copy_cycles(table, bypasses[:-1], spec)
         _bulk_costs(table, part, spec)
         first.append(total)
         rows.append(part.reshape(-1))
@@ -269,19 +271,17 @@ def _accesses(
 def _tag_cycles(table: AccessTable, bypasses: np.ndarray, spec: GpuSpec) -> np.ndarray:
     """Cycles that accesses take of the tag stage, request by request; copies that bypass L1 are faster at whole lines.
 
-    A copy's requests are what one wavefront can write (`gpusim.memory.async_copy.bypass_pieces`); where writing them
-    takes longer than looking them up, it holds the tag stage up (`gpusim.memory.copy_writes`).
+    A copy's requests are what one wavefront can write (`gpusim.memory.async_copy.bypass_pieces`).
     """
     passes = np.full(len(table.requests), float(spec.l1.tag_interval_cycles))
     taken = np.append(0.0, np.cumsum(passes))
     passes[table.requests["sector_mask"] == WHOLE_LINE_SECTORS] = spec.l1.whole_line_cycles
     bypass = np.append(0.0, np.cumsum(passes))
     first, last = table.request_first, table.request_first + table.request_count
-    looked_up = np.where(bypasses[:, None], bypass[last] - bypass[first], taken[last] - taken[first])
-    return np.ceil(np.maximum(looked_up, _copy_write_cycles(table, bypasses, spec)) - ROUNDING)
+    return np.ceil(np.where(bypasses[:, None], bypass[last] - bypass[first], taken[last] - taken[first]) - ROUNDING)
 
 
-def _copy_write_cycles(table: AccessTable, bypasses: np.ndarray, spec: GpuSpec) -> np.ndarray:
+def _copy_cycles(table: AccessTable, bypasses: np.ndarray, spec: GpuSpec) -> np.ndarray:
     """Cycles in which the data of copies that bypass L1 are written, 0 for all else."""
     cycles = np.zeros(table.lane_mask.shape, np.int64)
     for row in np.flatnonzero(bypasses):

@@ -22,6 +22,7 @@ from gpusim.engine.resources import (
     pass_tag_stage,
     read_operands,
     uses_tensor,
+    write_copy,
 )
 from gpusim.engine.scoreboards import copy_arrived, settle_board
 from gpusim.engine.state import COUNTERS
@@ -112,6 +113,8 @@ def global_access(sm, warp, mach, row, access, stores, start):
     else:
         entered = passed = pass_buffer(sm, mach, start, start, row.registers)
     leaves = pass_tag_stage(sm, max(passed, start + row.operand_cycles), access.tag_cycles)
+    if access.copy_cycles:
+        write_copy(sm, leaves, access.copy_cycles)
     occupy_tags(sm, mach, sm.tag_stage)
     read = operands_read(mach, start, row)
     settle_board(warp, row.read_barrier, max(read, entered) if row.kind == ASYNC_COPY else read)
@@ -210,6 +213,7 @@ def accept(st, mach, ops, acc, bases, win, s, time):
     if work == COMMITS:
         pass_buffer(sm, mach, time, time, row.registers)
         occupy_tags(sm, mach, sm.tag_stage)
+        sm.copy_writes = max(sm.copy_writes, time) + mach.commit_write
     elif work == BARRIERS:
         reach_barrier(st, mach, ops, s, w, row, time)
     elif work == NOTHING:

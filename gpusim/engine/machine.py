@@ -29,6 +29,7 @@ class Machine(NamedTuple):
     read_release_base: int
     shared_latency_per_wavefront: int
     tag_interval: int
+    commit_write: int
     barrier_base: int
     barrier_per_warp: int
     taken_branch: int
@@ -62,6 +63,7 @@ class Machine(NamedTuple):
     slice_lookup_cycles: float
     sm_read_bytes_per_cycle: float
     gpc_read_bytes_per_cycle: float
+    gpc_bulk_bytes_per_cycle: float
     slice_write_cycles_per_sector: float
     slice_write_cycles_least: float
     dram_channels: int
@@ -103,6 +105,7 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         read_release_base=spec.mio.read_release_base_cycles,
         shared_latency_per_wavefront=spec.shared.latency_cycles_per_wavefront,
         tag_interval=spec.l1.tag_interval_cycles,
+        commit_write=spec.l1.commit_write_cycles,
         barrier_base=spec.barrier.base_cycles,
         barrier_per_warp=spec.barrier.cycles_per_warp,
         taken_branch=spec.issue.taken_branch_cycles,
@@ -136,6 +139,7 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         slice_lookup_cycles=spec.l2.read_request_cycles,
         sm_read_bytes_per_cycle=spec.noc.sm_read_bytes_per_cycle,
         gpc_read_bytes_per_cycle=spec.noc.gpc_read_bytes_per_cycle,
+        gpc_bulk_bytes_per_cycle=spec.noc.gpc_bulk_bytes_per_cycle,
         slice_write_cycles_per_sector=spec.l2.sector_bytes * spec.l2.slices / spec.l2.write_bytes_per_cycle
         / _slices_of_a_write(spec),
         slice_write_cycles_least=spec.l2.write_request_cycles,

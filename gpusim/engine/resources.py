@@ -21,6 +21,7 @@ __all__ = [
     "read_operands",
     "take_pipe",
     "uses_tensor",
+    "write_copy",
 ]
 
 LSU, NO_PIPE, UNIFORM, TENSOR = int(Pipe.lsu), int(Pipe.none), int(Pipe.uniform), int(Pipe.tensor)
@@ -148,3 +149,10 @@ def pass_tag_stage(sm, arrival, cycles):
     start = max(sm.tag_stage, arrival)
     sm.tag_stage = start + cycles
     return start
+
+
+@njit(cache=True, nogil=True)
+def write_copy(sm, looked_up, cycles):
+    """Take what writes the data of copies that bypass L1; the tag stage does not run ahead of it."""
+    sm.copy_writes = max(sm.copy_writes, looked_up) + cycles
+    sm.tag_stage = max(sm.tag_stage, sm.copy_writes)

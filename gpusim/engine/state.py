@@ -129,6 +129,7 @@ SM = np.dtype([
     ("wgmma_event", "<i8"),  # when the tensor pipe can start the next wgmma, NEVER: none waits
     ("wgmma_queued", "<i8"),  # those that first warps have issued and that the tensor pipe has not started
     ("tag_stage", "<i8"), ("write_port", "<i8"),
+    ("copy_writes", "<i8"),  # when data of copies that bypass L1 have been written
     ("turns", "<i8"), ("answered", "<i8"),  # of the port that stores have taken; stores that L2 has, see STORE_ANSWERS
     ("barrier_unit", "<i8"), ("sequence", "<i8"), ("warp_cycles", "<i8"),
     ("address_path", "<i8"), ("front", "<i8"), ("constants", "<i8"),

@@ -29,6 +29,7 @@ from gpusim import (
 
 __all__ = ["TensorOpOperand"]
 
+LINE_BYTES = 128
 POINTERS = 2  # addresses in shared memory that a thread keeps for its stores
 
 
@@ -100,7 +101,8 @@ class TensorOpOperand:
 
     @property
     def _sums_first_address(self) -> bool:
-        return self.k_major and self.shared.atom.operation.startswith("LDSM")
+        row_bytes = self.tile[1] * self.tensor.dtype.bits // 8
+        return self.k_major and row_bytes < LINE_BYTES and self.shared.atom.operation.startswith("LDSM")
 
     def fragment(self) -> Fragment:
         """Registers of two k steps; in the second, for odd ones, atoms of a load change places where they come so."""
@@ -134,9 +136,9 @@ class TensorOpOperand:
         return Code(tuple(lines))
 
     def _fragment_address(self, step: int, piece: int) -> tuple[list[Line], tuple[Group, ...]]:
-        """Lines before a load, and its address: a lane's place and, as part of the instruction, the stage. Where k is
-        contiguous, the loads that come first in a stage share a sum (``LEA R214, R202, UR10, 0x4``, CUTLASS 4 for
-        sm_90a; so in 10 of 12 loops of MmaMultistage)."""
+        """Lines before a load, and its address: a lane's place and, as part of the instruction, the stage. Where two
+        rows share a line, the loads that come first in a stage share a sum (``LEA R214, R202, UR10, 0x4``, CUTLASS 4
+        for sm_90a; K-major rows of 128 bytes have none, or one for A and B)."""
         if step or not self._sums_first_address:
             return [], (self._lanes[step], self.read_stage)
         if not piece:

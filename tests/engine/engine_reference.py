@@ -70,7 +70,7 @@ class Sm:
         self.entries = [gpu.instruction_table.lookup(static.mnemonic) for static in program.statics]
         self.parts = [Part(self.env, gpu) for _ in range(PARTS)]
         self.data_stage, self.tag_stage, self.barrier_unit = Server(), Server(), Server()
-        self.write_port, self.constants = Server(), Server()
+        self.write_port, self.constants, self.copy_writes = Server(), Server(), Server()
         self.turns, self.stores = 0, np.zeros(1, STORE_ANSWERS)
         self.l1 = L1Model(self._l1_bytes())
         self.lsu_entries = deque([0] * gpu.mio.lsu_entries, gpu.mio.lsu_entries)
@@ -399,6 +399,7 @@ class Sm:
         if queued.work == "commit":
             self._pass_buffer(now, now, queued.registers)
             self.tag_entries.append(self.tag_stage.free)
+            self.copy_writes.serve(now, self.gpu.l1.commit_write_cycles)
         if queued.work == "nothing":
             self._turn(now, queued.registers)
         if queued.work == "barrier":
@@ -453,6 +454,9 @@ class Sm:
         else:
             entered = passed = self._pass_buffer(start, start, queued.registers)
         leaves, done = self.tag_stage.serve(max(sent, passed), self._tag_cycles(warp, row))
+        if turns := self._write_turns(warp, row):
+            _, written = self.copy_writes.serve(leaves, turns + self.gpu.l1.copy_write_lead_cycles)
+            self.tag_stage.free = done = max(done, written)
         self.tag_entries.append(done)
         if lines and self._image_row(queued)["cached"]:
             self._load_cached(queued, leaves, done)
@@ -550,17 +554,18 @@ class Sm:
         return "BYPASS" in self.program.statics[row["pc"]].mnemonic
 
     def _tag_cycles(self, warp: WarpModel, row: np.void) -> int:
-        """One per request; cp.async is faster at whole lines, and held up where its data are written slowly."""
+        """One per request; cp.async is faster at whole lines."""
         table, l1, first = warp.role.accesses, self.gpu.l1, warp.of_row(row, "request_first")
         masks = table.requests["sector_mask"][first : first + warp.of_row(row, "request_count")]
         if not self._bypasses(row):
             return int(np.ceil(sum(l1.tag_interval_cycles for _ in masks) - 1e-6))
         looked_up = sum(l1.whole_line_cycles if mask == 15 else l1.tag_interval_cycles for mask in masks)
-        turns = self._write_turns(warp, row)
-        return max(int(np.ceil(looked_up - 1e-6)), turns + l1.copy_write_lead_cycles if turns else 0)
+        return int(np.ceil(looked_up - 1e-6))
 
     def _write_turns(self, warp: WarpModel, row: np.void) -> int:
-        """Of the lanes that read: others write zeros, or nothing."""
+        """Of the lanes that read: others write zeros, or nothing. None where data go through L1."""
+        if not self._bypasses(row):
+            return 0
         table, place = warp.role.accesses, (row["access"], warp.number - warp.role.first_warp)
         reads = int(table.lane_mask[place]) & ~int(table.zfill_mask[place])
         lanes = [lane for lane in range(32) if reads >> lane & 1]

@@ -141,13 +141,13 @@ def stream(row_bytes: int, pattern: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def cycles(row_bytes: int, pattern: str) -> float:
-    """What a copy takes: to look its requests up, or to write its data."""
+    """What a copy and the end of its group take: to look its requests up, or to write its data."""
     l1, (shared, source) = load_gpu("h200").l1, stream(row_bytes, pattern)
     mask = np.array([ALL], np.uint32)
     lines = warp_lines(source[None], CHUNK, mask, bypass_pieces(shared[None], source[None], mask))
     looked_up = sum(l1.whole_line_cycles if sectors == WHOLE_LINE else l1.tag_interval_cycles
                     for sectors in lines.requests["sector_mask"])
-    return max(float(looked_up), turns(shared, source) + l1.copy_write_lead_cycles)
+    return max(float(looked_up), turns(shared, source) + l1.copy_write_lead_cycles + l1.commit_write_cycles)
 
 
 def fastest(row_bytes: int, pattern: str) -> float:
