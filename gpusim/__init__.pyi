@@ -30,6 +30,8 @@ from gpusim.dsl.hopper.mma import tiled_mma as tiled_mma
 from gpusim.dsl.hopper.operands import BulkTile as BulkTile
 from gpusim.dsl.hopper.operands import OperandTile as OperandTile
 from gpusim.dsl.hopper.operands import SmemOperand as SmemOperand
+from gpusim.dsl.hopper.order import OrderedGroup as OrderedGroup
+from gpusim.dsl.hopper.order import OrderedSequence as OrderedSequence
 from gpusim.dsl.hopper.pipeline import Consumer as Consumer
 from gpusim.dsl.hopper.pipeline import Pipeline as Pipeline
 from gpusim.dsl.hopper.pipeline import Producer as Producer

@@ -44,10 +44,11 @@ def test_a_barrier_is_reached_behind_the_copies_that_went_before() -> None:
 
 
 def test_the_end_of_a_group_has_a_place_among_the_copies() -> None:
-    """Where copies fill the queue, each of them makes a barrier behind it open a copy later."""
+    """Where copies fill the queue, each of them makes a barrier behind it open a copy later; here a copy's lines are
+    written one by one, which takes longer than looking them up."""
     copies = [Row("LDGSTS.E.BYPASS.128", access="c", stall=1)] * (2 * GPU.l1.tag_entries)
     opened = []
     for commits in (0, 1, 2):
         body = copies + [Row("LDGDEPBAR", write=5)] * commits + rows("BAR.SYNC\nNOP")
         opened.append(issue_cycles(run(program([(1, body)], ACCESSES), GPU))[-1])
-    assert np.diff(opened).tolist() == [LINES, LINES]
+    assert np.diff(opened).tolist() == [LINES + GPU.l1.copy_write_lead_cycles] * 2

@@ -256,14 +256,13 @@ def test_copies_to_lines_of_one_class_take_what_silicon_takes(what: str) -> None
     assert row["within_level"], row
 
 
-BURST = "eight copies and one commit take 9.2 cycles each; the model has turns + 2 for each copy, however committed"
+BESIDE_LOADS = "writes of copies and ldmatrix share something that is not modelled (DEVIATIONS 4e)"
 
 
 @pytest.mark.parametrize("what", [
-    "4 copies of rows of 64 B, lines 128 B apart, 4 LDSM4", "4 copies of rows of 64 B, lines 512 B apart, 4 LDSM4",
-    "8 copies of rows of 64 B, lines 512 B apart, 8 LDSM4",
-    pytest.param("8 copies of rows of 64 B, lines 512 B apart, 0 LDSM4",
-                 marks=pytest.mark.xfail(reason=BURST, strict=True)),
+    "4 copies of rows of 64 B, lines 128 B apart, 4 LDSM4", "8 copies of rows of 64 B, lines 512 B apart, 0 LDSM4",
+    *(pytest.param(f"{count} copies of rows of 64 B, lines 512 B apart, {count} LDSM4",
+                   marks=pytest.mark.xfail(reason=BESIDE_LOADS, strict=True)) for count in (4, 8)),
 ])
 def test_a_tile_whose_lines_are_512_bytes_apart_is_copied_slowly(what: str) -> None:
     row = run_probe(next(p for p in write_probes() if p.what.startswith(what)), load_gpu("h200"))

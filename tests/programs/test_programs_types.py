@@ -175,7 +175,7 @@ def test_complex_tensor_ops_are_about_as_long_and_wide_as_compiled(gpu: str, par
     """As many CTAs fit on an SM as of the compiled kernel."""
     parameters, spec = {**TF32_COMPLEX, "layouts": "tn", "clear": "none", **parameters}, gs.load_gpu(gpu)
     program = gs.load_program("complex_gemm").record(spec, {"M": 128, "N": 128, "K": 64}, **parameters)
-    assert count(program, "", "main_loop") / 4 == pytest.approx(instructions, rel=0.08)
+    assert count(program, "", "main_loop") / 4 == pytest.approx(instructions, rel=0.09)
     launch = program.launch
     assert launch.registers_per_thread == pytest.approx(registers, abs=24)
     found = [occupancy(spec, launch.threads_per_cta, number, launch.shared_bytes).blocks_per_sm

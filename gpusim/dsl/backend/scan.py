@@ -25,6 +25,7 @@ class Stream(NamedTuple):
 
     cycle: np.ndarray  # (N,) i8: least issue cycle
     active: np.ndarray  # (N,) bool
+    sets_barriers: np.ndarray  # (N,) bool: active, or passes the queue in order all the same
     wait_mask: np.ndarray  # (N,) i8
     write_barrier: np.ndarray  # (N,) i8
     read_barrier: np.ndarray  # (N,) i8
@@ -126,7 +127,7 @@ def _wait(stream, known, row):
 def _publish(stream, known, row):
     """From now on a wait for its barriers tells that the row is done."""
     order, write, read = stream.order_class[row], stream.write_barrier[row], stream.read_barrier[row]
-    if not stream.active[row] or not order:
+    if not stream.sets_barriers[row] or not order:
         return
     if write < _NUM_BARRIERS:
         known.result_set[order, write] = row

@@ -22,12 +22,14 @@ def dense_stream(ops: np.ndarray, mnemonics: Sequence[str], table: InstructionTa
     entries["variable_latency"][grouped], entries["latency"][grouped] = False, 1
     order_class = np.array([IN_ORDER.get(Kind(kind), 0) for kind in entries["kind"]], np.int64)
     pcs = ops["pc"]
+    kinds, active = entries["kind"][pcs], ops["active"] != 0
     read_row, read_unit = _expand(ops["src_start"], ops["src_count"])
     write_row, write_unit = _expand(ops["dst_start"][:, None], ops["dst_count"][:, None])
     names, dense = np.unique(np.concatenate([read_unit, write_unit]), return_inverse=True)
     return Stream(
         cycle=np.cumsum(ops["stall"], dtype=np.int64) - ops["stall"],
-        active=ops["active"] != 0,
+        active=active,
+        sets_barriers=active | _behind_active_copies(kinds, active),
         wait_mask=ops["wait_mask"].astype(np.int64),
         write_barrier=ops["write_barrier"].astype(np.int64),
         read_barrier=ops["read_barrier"].astype(np.int64),
@@ -41,6 +43,16 @@ def dense_stream(ops: np.ndarray, mnemonics: Sequence[str], table: InstructionTa
         is_vector=names < PREDICATE_BASE,
         unit_names=names.astype(np.int64),
     )
+
+
+def _behind_active_copies(kinds: np.ndarray, active: np.ndarray) -> np.ndarray:
+    """(N,) copies whose group has an active one before them. Predicated off, they pass the queue all the same, and set
+    their barriers in order: ptxas relies on it (h_128x128x32_w64x64x32_s4_tn of cutlass_loops.csv: what overwrites the
+    address of the fifth copy waits for the barriers of the last three, each with a predicate of its own)."""
+    is_copy = kinds == Kind.async_copy
+    before = np.cumsum(is_copy & active)
+    at_commit = np.maximum.accumulate(np.where(kinds == Kind.commit, before, 0)) if len(before) else before
+    return is_copy & (before > at_commit)
 
 
 def _expand(start: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
