@@ -45,8 +45,9 @@ def check_hazards(ops: np.ndarray, mnemonics: Sequence[str], table: InstructionT
 
     Issue times are bounded below by the sum of stall counts. A fixed-latency result may be read, and overwritten by a
     faster one, only when that distance covers its latency. Anything of variable latency is done only when its own
-    barrier has been waited for, or that of a later instruction of the same in-order class. Instructions predicated
-    off for the whole warp touch no register and prove nothing, but for copies behind active ones of their group. Raises UserError for a mnemonic the table does not know.
+    barrier has been waited for, or that of a later instruction of the same in-order class. Instructions predicated off
+    for the whole warp touch no register and prove nothing, but for copies behind active ones of their group. Raises
+    UserError for a mnemonic the table does not know.
     """
     stream: Stream = dense_stream(ops, mnemonics, table)
     found = scan_stream(stream, limit)
