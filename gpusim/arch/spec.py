@@ -124,7 +124,6 @@ class Noc(Section):
                     "that the list leaves out.")
     gpc_read_bytes_per_cycle: Rate = Field(description="Bytes the SMs of one GPC receive together per cycle; what "
                                                        "several of them asked for in one request counts once.")
-    gpc_bulk_bytes_per_cycle: Rate = Field(description="The same of bulk copies.")
     sms_per_request: Count = Field(
         description="SMs of a GPC whose reads of one line, when in flight together, reach L2 as one; 1: each alone.")
     sm_read_bytes_per_cycle: Rate = Field(description="Bytes one SM receives from L2 per cycle.")

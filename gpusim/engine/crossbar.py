@@ -51,15 +51,14 @@ def expect_line(mem, mach, port, line):
 
 
 @njit(cache=True, nogil=True)
-def ask_slice(mem, mach, port, place, way, mask, fill, now, is_bulk):
+def ask_slice(mem, mach, port, place, way, mask, fill, now):
     """One line's sectors for the SMs of one GPC, to the slice and back; returns when they have left the GPC's port."""
-    rate = mach.gpc_bulk_bytes_per_cycle if is_bulk else mach.gpc_read_bytes_per_cycle
-    port_wait = wait(mem.gpc_free, port.gpc, now, bits(mask) * 32 / rate)
+    port_wait = wait(mem.gpc_free, port.gpc, now, bits(mask) * 32 / mach.gpc_read_bytes_per_cycle)
     return port_wait + read_near(mem, mach, port.partition, place, mask, fill, now, now + way + mach.slice_latency)
 
 
 @njit(cache=True, nogil=True)
-def fetch_line(mem, mach, port, sm, line, mask, fill, now, is_bulk):
+def fetch_line(mem, mach, port, sm, line, mask, fill, now):
     """One line's sectors for one SM; returns when they are at its port.
 
     Out to the GPC's coalescer, which sends one read for up to ``sms_per_request`` SMs that ask for the same sectors
@@ -74,7 +73,7 @@ def fetch_line(mem, mach, port, sm, line, mask, fill, now, is_bulk):
         mem.total[0].counters[COALESCED] += bits(mask)
         shared.sms += 1
     else:
-        shared.time = ask_slice(mem, mach, port, place, way, mask, fill, now, is_bulk)
+        shared.time = ask_slice(mem, mach, port, place, way, mask, fill, now)
         shared.line, shared.sectors, shared.sms = line, mask, 1
     return shared.time + way
 
@@ -88,9 +87,9 @@ def pass_port(mem, mach, port, mask, now):
 
 
 @njit(cache=True, nogil=True)
-def read_line(mem, mach, port, sm, line, mask, fill, now, is_bulk):
+def read_line(mem, mach, port, sm, line, mask, fill, now):
     """One line's sectors for one SM; returns when they are in the SM."""
-    there = fetch_line(mem, mach, port, sm, line, mask, fill, now, is_bulk)
+    there = fetch_line(mem, mach, port, sm, line, mask, fill, now)
     return there + pass_port(mem, mach, port, mask, now)
 
 

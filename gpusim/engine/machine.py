@@ -63,7 +63,6 @@ class Machine(NamedTuple):
     slice_lookup_cycles: float
     sm_read_bytes_per_cycle: float
     gpc_read_bytes_per_cycle: float
-    gpc_bulk_bytes_per_cycle: float
     slice_write_cycles_per_sector: float
     slice_write_cycles_least: float
     dram_channels: int
@@ -139,7 +138,6 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         slice_lookup_cycles=spec.l2.read_request_cycles,
         sm_read_bytes_per_cycle=spec.noc.sm_read_bytes_per_cycle,
         gpc_read_bytes_per_cycle=spec.noc.gpc_read_bytes_per_cycle,
-        gpc_bulk_bytes_per_cycle=spec.noc.gpc_bulk_bytes_per_cycle,
         slice_write_cycles_per_sector=spec.l2.sector_bytes * spec.l2.slices / spec.l2.write_bytes_per_cycle
         / _slices_of_a_write(spec),
         slice_write_cycles_least=spec.l2.write_request_cycles,

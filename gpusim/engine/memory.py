@@ -47,8 +47,7 @@ def serve_lines(mem, mach, lines, request):
         if request.is_write:
             last = max(last, write_line(mem, mach, port, line, mask, time))
         else:
-            last = max(last, read_line(mem, mach, port, request.sm, line, mask, request.fill, time,
-                                       request.asynchronous == BULK))
+            last = max(last, read_line(mem, mach, port, request.sm, line, mask, request.fill, time))
     return last
 
 
@@ -82,7 +81,7 @@ def multicast(mem, mach, lines, request, places, done, count):
         mask, line = np.int64(target.sector_mask), (request.base + target.line_offset) >> LINE_BITS
         port, place = mem.ports[request.sm], owner(mach, line)
         way = way_to(mach, port, request.sm, place.slice)
-        there = way + ask_slice(mem, mach, port, place, way, mask, request.fill, time, True)
+        there = way + ask_slice(mem, mach, port, place, way, mask, request.fill, time)
         for i in range(first, count):
             last = there + pass_port(mem, mach, mem.ports[done[i]["sm"]], mask, time)
             done[i]["time"] = max(done[i]["time"], int(np.ceil(last)))

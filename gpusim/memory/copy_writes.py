@@ -22,9 +22,9 @@ def write_turns(shared_addresses: np.ndarray, global_offsets: np.ndarray, lane_m
 
     A copy's requests (a piece of a global line that goes to one shared line, `bypass_pieces`) are written four at a
     time, in the order of their first lanes: those that go to lines of different classes at once, the others one after
-    another. Found in copy_classes.csv (H200), whose streams take 2 cycles a copy more than this, or what the tag stage
-    takes: 10 cycles for eight rows of 64 bytes whose four lines are of one class or of one class in pairs (8 turns),
-    18 and 34 for rows of 32 and 16 bytes (16 and 32 turns).
+    another. Found in copy_classes.csv (H200), whose streams, a commit behind each copy, take 2 cycles a copy more than
+    this, or what the tag stage takes: 10 cycles for eight rows of 64 bytes whose four lines are of one class or of one
+    class in pairs (8 turns), 18 and 34 for rows of 32 and 16 bytes (16 and 32 turns).
 
     Args:
         shared_addresses: (N, 32) byte addresses.

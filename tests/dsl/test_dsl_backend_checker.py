@@ -169,6 +169,20 @@ def test_a_later_load_covers_an_earlier_one_only_in_order(load: str, covered: bo
     assert (check_hazards(ops, result.mnemonics, TABLE) == []) is covered
 
 
+@pytest.mark.parametrize(("commits", "safe"), [(0, True), (1, False)])
+def test_a_copy_predicated_off_proves_that_those_of_its_group_before_it_have_read(commits: int, safe: bool) -> None:
+    """It passes the queue behind them, as ptxas knows: what overwrites an early address waits for the last copies."""
+    copy = "LDGSTS.E.BYPASS.LTC128B.128"
+    result = finished([block(op(copy, (0, 0), (20, 1), (22, 2)), *[op("LDGDEPBAR")] * commits,
+                             op(copy, (0, 0), (24, 1), (26, 2)), op("IMAD", (24, 1), (30, 1)),
+                             op("IMAD", (20, 1), (30, 1)))])
+    ops, last = result.ops.copy(), 1 + commits
+    ops["read_barrier"][:last], ops["read_barrier"][last], ops["wait_mask"][last + 1:] = NO_BARRIER, 2, 1 << 2
+    ops["stall"][last] = 2
+    ops["active"][last] = 0
+    assert (check_hazards(ops, result.mnemonics, TABLE) == []) is safe
+
+
 def test_an_instruction_predicated_off_proves_nothing() -> None:
     result = finished([block(op("LDSM.16.M88.4", (8, 1), (0, 1)), op("LDSM.16.M88.4", (12, 1), (0, 1)),
                              op("IMAD", (16, 1), (8, 1), (12, 1)))])
