@@ -23,7 +23,9 @@ Rate = Annotated[float, Field(gt=0, strict=True)]
 
 
 class Clock(Section):
-    sm_mhz: Rate = Field(description="Maximum SM clock; simulated cycles become time with it.")
+    sm_mhz: Rate = Field(description="Maximum SM clock; rates and latencies of L2 and DRAM are given in its cycles.")
+    tensor_pct: Rate = Field(le=100, description="Clock of SMs, in per cent of the maximum, when more than "
+                                                 "launch.few_sms of them run tensor instructions.")
     memory_mhz: Rate = Field(description="Maximum memory clock.")
 
 
@@ -122,6 +124,9 @@ class Noc(Section):
     gpc_latency_cycles: tuple[int, ...] = Field(
         description="By how much the round trip to L2 of each GPC's SMs differs from l2.hit_latency_cycles; 0 for GPCs "
                     "that the list leaves out.")
+    cpcs_per_gpc: Count = Field(
+        le=4, description="Groups of TPCs of a GPC that take turns at its ports when these are busy.")
+    gpc_requests_per_cycle: Rate = Field(description="Reads of lines that the SMs of one GPC send together per cycle.")
     gpc_read_bytes_per_cycle: Rate = Field(description="Bytes the SMs of one GPC receive together per cycle; what "
                                                        "several of them asked for in one request counts once.")
     sms_per_request: Count = Field(

@@ -1,10 +1,11 @@
-"""Models the crossbar between SMs and L2 slices: ports of SMs and GPCs, reads of a line that SMs of a GPC share.
-Leaves out what slices and channels do (gpusim.engine.slices)."""
+"""Models the crossbar between SMs and L2 slices: ways and ports of SMs, reads of a line that SMs of a GPC share.
+Leaves out who is next at a GPC's ports (gpusim.engine.gpc), and what slices and channels do (gpusim.engine.slices)."""
 
 from __future__ import annotations
 
 from numba import njit
 
+from gpusim.engine.gpc import turn_wait
 from gpusim.engine.memory_state import COALESCER_ENTRIES, MEMORY_COUNTERS
 from gpusim.engine.slices import (
     bits,
@@ -15,12 +16,11 @@ from gpusim.engine.slices import (
     read_home,
     read_near,
     touch,
-    wait,
     write_wait,
 )
 from gpusim.engine.views import prefetch
 
-__all__ = ["ask_slice", "expect_line", "pass_port", "read_line", "read_owner", "way_to", "write_line"]
+__all__ = ["ask_port", "ask_slice", "expect_line", "pass_port", "read_line", "read_owner", "way_to", "write_line"]
 
 WRITE, TO_SMS, COALESCED = (MEMORY_COUNTERS.index(name) for name in (
     "l2_sectors_write", "sectors_to_sms", "coalesced_sectors"))
@@ -51,22 +51,32 @@ def expect_line(mem, mach, port, line):
 
 
 @njit(cache=True, nogil=True)
+def ask_port(mem, mach, port, now):
+    """Cycles until a request that leaves its SM at ``now`` has left its GPC."""
+    return turn_wait(mem.gpc_requests, port.gpc, port.cpc, now, mach.gpc_request_cycles)
+
+
+@njit(cache=True, nogil=True)
 def ask_slice(mem, mach, port, place, way, mask, fill, now):
-    """One line's sectors for the SMs of one GPC, to the slice and back; returns when they have left the GPC's port."""
-    port_wait = wait(mem.gpc_free, port.gpc, now, bits(mask) * 32 / mach.gpc_read_bytes_per_cycle)
-    return port_wait + read_near(mem, mach, port.partition, place, mask, fill, now, now + way + mach.slice_latency)
+    """One line's sectors for the SMs of one GPC, to the slice and back; returns when they have left the GPC's port.
+
+    The port receives while the slice sends: the longer one of the two backlogs is the wait.
+    """
+    arrival = now + way + mach.slice_latency
+    received = turn_wait(mem.gpc_data, port.gpc, port.cpc, now, bits(mask) * 32 / mach.gpc_read_bytes_per_cycle)
+    return max(arrival + received, read_near(mem, mach, port.partition, place, mask, fill, now, arrival))
 
 
 @njit(cache=True, nogil=True)
 def fetch_line(mem, mach, port, sm, line, mask, fill, now):
     """One line's sectors for one SM; returns when they are at its port.
 
-    Out to the GPC's coalescer, which sends one read for up to ``sms_per_request`` SMs that ask for the same sectors
-    while its answer is due (it remembers the last request of a line); to the slice and back; through the GPC's port,
-    once for all of them.
+    Out through the GPC's port; to the coalescer in front of the slice, which makes one read for up to
+    ``sms_per_request`` SMs of the GPC that ask for the same sectors while its answer is due (it remembers the last
+    request of a line); to the slice and back; through the GPC's other port, once for all of them.
     """
     place = owner(mach, line)
-    way = way_to(mach, port, sm, place.slice)
+    way = ask_port(mem, mach, port, now) + way_to(mach, port, sm, place.slice)
     shared = mem.shared[port.gpc, place.hash & (COALESCER_ENTRIES - 1)]
     due = shared.line == line and shared.sectors == mask and shared.time > now + way
     if due and shared.sms < mach.sms_per_request:
@@ -75,7 +85,7 @@ def fetch_line(mem, mach, port, sm, line, mask, fill, now):
     else:
         shared.time = ask_slice(mem, mach, port, place, way, mask, fill, now)
         shared.line, shared.sectors, shared.sms = line, mask, 1
-    return shared.time + way
+    return max(shared.time, now + way) + way_to(mach, port, sm, place.slice)
 
 
 @njit(cache=True, nogil=True)

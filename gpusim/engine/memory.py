@@ -6,7 +6,16 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from gpusim.engine.crossbar import ask_slice, expect_line, pass_port, read_line, read_owner, way_to, write_line
+from gpusim.engine.crossbar import (
+    ask_port,
+    ask_slice,
+    expect_line,
+    pass_port,
+    read_line,
+    read_owner,
+    way_to,
+    write_line,
+)
 from gpusim.engine.flags import SWAP, note_write, word_line, word_value, writes_flag
 from gpusim.engine.slices import copy_slice, owner, touch
 from gpusim.engine.state import BULK, FENCE_TOKEN
@@ -81,7 +90,8 @@ def multicast(mem, mach, lines, request, places, done, count):
         mask, line = np.int64(target.sector_mask), (request.base + target.line_offset) >> LINE_BITS
         port, place = mem.ports[request.sm], owner(mach, line)
         way = way_to(mach, port, request.sm, place.slice)
-        there = way + ask_slice(mem, mach, port, place, way, mask, request.fill, time)
+        asked = ask_port(mem, mach, port, time)
+        there = way + ask_slice(mem, mach, port, place, way + asked, mask, request.fill, time)
         for i in range(first, count):
             last = there + pass_port(mem, mach, mem.ports[done[i]["sm"]], mask, time)
             done[i]["time"] = max(done[i]["time"], int(np.ceil(last)))

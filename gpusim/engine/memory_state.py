@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpusim.engine.gpc import PORT_QUEUE, cpcs_of
 from gpusim.engine.machine import Machine
 
 __all__ = ["COALESCER_ENTRIES", "EMPTY", "MEMORY_COUNTERS", "NEAR", "MemoryState", "new_memory",
@@ -26,7 +27,8 @@ WAY = np.dtype([("ready", "<f8"), ("used", "<i8"), ("valid", "<i4"), ("dirty", "
 SHARED_READ = np.dtype([("line", "<i8"), ("time", "<f8"), ("sectors", "<i8"), ("sms", "<i8")], align=True)
 """A line that SMs of the GPC have asked for: which sectors, when the answer is back at the coalescer, how many SMs."""
 PORT = np.dtype([
-    ("read_free", "<f8"), ("written", "<f8"), ("length", "<f8"), ("gpc", "<i8"), ("partition", "<i8"),
+    ("read_free", "<f8"), ("written", "<f8"), ("length", "<f8"), ("gpc", "<i8"), ("cpc", "<i8"),
+    ("partition", "<i8"),
 ], align=True)
 """An SM's door to the crossbar. written: its last write is in L2; length: cycles its round trips take more."""
 TOTAL = np.dtype([("clock", "<i8"), ("last_write", "<f8"), ("counters", "<f8", (len(MEMORY_COUNTERS),))], align=True)
@@ -41,21 +43,26 @@ class MemoryState(NamedTuple):
     lookup_free: np.ndarray  # (K,) f8: reads looked up
     channel_free: np.ndarray  # (D,) f8
     ports: np.ndarray  # (S,) PORT
-    gpc_free: np.ndarray  # (G,) f8: what the SMs of a GPC receive together
+    gpc_requests: np.ndarray  # (G,) PORT_QUEUE: reads that the SMs of a GPC ask for
+    gpc_data: np.ndarray  # (G,) PORT_QUEUE: what they receive together
     shared: np.ndarray  # (G, COALESCER_ENTRIES) SHARED_READ
     total: np.ndarray  # (1,) TOTAL
 
 
-def new_memory(mach: Machine, gpc: np.ndarray, gpc_latency: Sequence[int] = ()) -> MemoryState:
+def new_memory(
+    mach: Machine, gpc: np.ndarray, gpc_latency: Sequence[int] = (), cpcs_per_gpc: int = 1
+) -> MemoryState:
     """A cold L2 and idle queues. gpc[s]: group of SM s; gpc_latency[g]: what its round trips take more, default 0."""
     gpcs = int(gpc.max()) + 1
     memory = MemoryState(
         tags=np.full((mach.slices, mach.l2_sets, mach.l2_ways), EMPTY, np.int64),
         ways=np.zeros((mach.slices, mach.l2_sets, mach.l2_ways), WAY), slice_free=np.zeros(mach.slices),
         lookup_free=np.zeros(mach.slices), channel_free=np.zeros(mach.dram_channels),
-        ports=np.zeros(mach.num_sms, PORT), gpc_free=np.zeros(gpcs),
+        ports=np.zeros(mach.num_sms, PORT),
+        gpc_requests=np.zeros(gpcs, PORT_QUEUE), gpc_data=np.zeros(gpcs, PORT_QUEUE),
         shared=np.zeros((gpcs, COALESCER_ENTRIES), SHARED_READ), total=np.zeros(1, TOTAL))
     memory.shared["line"] = EMPTY
+    memory.ports["cpc"] = cpcs_of(gpc, cpcs_per_gpc)
     memory.ports["gpc"], memory.ports["partition"] = gpc, gpc % mach.partitions
     memory.ports["length"] = np.append(gpc_latency, np.zeros(gpcs))[gpc]
     return memory
@@ -65,8 +72,10 @@ def settle(memory: MemoryState, *, flush: bool) -> None:
     """Start time and counters anew with the lines that are there, or with none (``flush``)."""
     memory.ways["ready"] = 0.0
     memory.ports["read_free"] = memory.ports["written"] = 0.0
-    for queue in (memory.slice_free, memory.lookup_free, memory.channel_free, memory.gpc_free):
+    for queue in (memory.slice_free, memory.lookup_free, memory.channel_free):
         queue[:] = 0.0
+    for port in (memory.gpc_requests, memory.gpc_data):
+        port["work"] = port["since"] = 0.0
     memory.shared["line"] = EMPTY
     memory.total["last_write"], memory.total["counters"] = 0.0, 0.0
     if flush:

@@ -18,7 +18,7 @@ from gpusim.engine.host import Group, Host, request_capacity
 from gpusim.engine.image import ProgramImage, image_of
 from gpusim.engine.l1 import l1_bytes, new_l1
 from gpusim.engine.launch_reads import launch_sectors, with_launch_reads
-from gpusim.engine.machine import POLICIES, Machine, machine_of, machine_record
+from gpusim.engine.machine import POLICIES, Machine, at_clock, machine_of, machine_record
 from gpusim.engine.memory import warm_lines
 from gpusim.engine.memory_state import MEMORY_COUNTERS, MemoryState, new_memory
 from gpusim.engine.result import SimulationResult
@@ -94,7 +94,8 @@ def simulate(
     blocks_per_sm = _blocks_per_sm(program, spec)
     check_clusters(program, spec, blocks_per_sm)
     began = time.perf_counter()
-    machine, image = machine_of(spec, policy=policy), image_of(program, spec)
+    image = image_of(program, spec)
+    machine = at_clock(machine_of(spec, policy=policy), _clock_mhz(image, program, spec) / spec.clock.sm_mhz)
     state = _state(program, image, machine, spec, blocks_per_sm, record, cold=launch_overhead)
     memory = _memory(program, spec, l2) if memory is None else memory
     start = spec.launch.start_cycles if launch_overhead else 0
@@ -146,6 +147,14 @@ def _blocks_per_sm(program: Program, spec: GpuSpec) -> int:
     return fit.blocks_per_sm
 
 
+def _clock_mhz(image: ProgramImage, program: Program, spec: GpuSpec) -> float:
+    """Clock of the SMs: lower when many of them use their tensor cores."""
+    multiplies = np.isin(image.ops["kind"], (Kind.mma, Kind.wgmma)).any()
+    slow = multiplies and min(program.num_ctas, spec.sm.count) > spec.launch.few_sms
+    tensor_mhz = spec.clock.sm_mhz * spec.clock.tensor_pct / 100
+    return tensor_mhz if slow else spec.clock.sm_mhz
+
+
 def _gpc_of(spec: GpuSpec) -> np.ndarray:
     """GPC of every SM; SMs are numbered in the order in which CTAs fill them."""
     gpcs, sms = np.array(spec.noc.gpc_runs).T
@@ -189,7 +198,7 @@ def _elapsed(spec: GpuSpec, blocks: BlockScheduler, start: int, end: int) -> int
 def _memory(program: Program, spec: GpuSpec, l2: str) -> MemoryState:
     """A cold L2, or one that holds the inputs."""
     machine = machine_of(spec)
-    memory = new_memory(machine, _gpc_of(spec), spec.noc.gpc_latency_cycles)
+    memory = new_memory(machine, _gpc_of(spec), spec.noc.gpc_latency_cycles, spec.noc.cpcs_per_gpc)
     if l2 == "warm":
         _warm(memory, machine, program)
     return memory
@@ -257,7 +266,7 @@ def _result(
     events = _events(host.image, np.concatenate([group.window.events[: group.window.counts[2]] for group in groups]))
     return SimulationResult(
         cycles=cycles,
-        clock_mhz=spec.clock.sm_mhz,
+        clock_mhz=_clock_mhz(host.image, program, spec),
         num_sms=spec.sm.count,
         sms_used=np.arange(spec.sm.count, dtype=np.int32),
         sm_active_cycles=_active_cycles(blocks, spec.sm.count),

@@ -1,7 +1,7 @@
 """micro/read_bandwidth: every CTA reads a stretch of memory past L1, 16 bytes a thread: bandwidth by number of CTAs.
 
 Measured (memory.csv, l2_read_cg, bytes per cycle and CTA): 1 CTA 115.2, 33 CTAs 102.3, 66 CTAs 62.7, 132 CTAs 34.6; in
-all, SMs get 640 bytes a cycle and GPC, 4,860 from all slices of L2.
+all, SMs get 640 bytes a cycle and GPC, 5,186 from all slices of L2.
 
 Sizes. ctas: number of CTAs, one per SM while there are as many. kib: what a CTA reads, in pieces of 64 KiB. Parameters.
 rows: pieces of 64 KiB that a CTA reads, kib / 64 of them. passes: times that a CTA reads its stretch.

@@ -1,5 +1,5 @@
 // src/gemm.cu's kernel for SMs that are chosen (`on`; CTAs of others leave at once) and with parts left out: bit 0 of V its copies, bit 1 its
-// ldmatrix, bit 2 its tensor instructions. Where each CTA ran is in smids, its first clock in starts.
+// ldmatrix, bit 2 its tensor instructions (all but two per k-step with bit 3). Where each CTA ran is in smids, its first clock in starts.
 #pragma once
 #include <cstdio>
 #include <cstdlib>
@@ -50,7 +50,7 @@ __global__ void __launch_bounds__((BM/WM)*(BN/WN)*32) gemm(const half*__restrict
       for(int i=0;i<WM/16;i++)
         #pragma unroll
         for(int jj=0;jj<WN/8;jj++){ int j=(i&1)?(WN/8-1-jj):jj; float*c=acc[i][j]; uint32_t*a=fa[ks&1][i],*b=fb[ks&1][j];
-          if((V&4)==0) asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};":"+f"(c[0]),"+f"(c[1]),"+f"(c[2]),"+f"(c[3]):"r"(a[0]),"r"(a[1]),"r"(a[2]),"r"(a[3]),"r"(b[0]),"r"(b[1])); }
+          if((V&4)==0 || ((V&8) && i==0 && jj<2)) asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};":"+f"(c[0]),"+f"(c[1]),"+f"(c[2]),"+f"(c[3]):"r"(a[0]),"r"(a[1]),"r"(a[2]),"r"(a[3]),"r"(b[0]),"r"(b[1])); }
     }
   }
   long long t2=clock64();

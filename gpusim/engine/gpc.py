@@ -1,0 +1,57 @@
+"""Models the ports between a GPC and the crossbar, whose work the CPCs of the GPC take turns at.
+Leaves out which requests are sent at all, and what slices do with them (gpusim.engine.crossbar, slices)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numba import njit
+
+__all__ = ["MOST_CPCS", "PORT_QUEUE", "cpcs_of", "turn_wait"]
+
+MOST_CPCS = 4
+PORT_QUEUE = np.dtype([("work", "<f8", (MOST_CPCS,)), ("since", "<f8")], align=True)
+"""A port of a GPC: cycles of work that each CPC has in front of it, at the cycle ``since``."""
+SMS_PER_TPC = 2
+
+
+def cpcs_of(gpc: Sequence[int] | np.ndarray, cpcs_per_gpc: int) -> np.ndarray:
+    """CPC of every SM within its GPC: TPCs, pairs of SMs of a GPC in order, go to its CPCs one after the other.
+
+    Found in cpc.csv (H200): of a GPC's eight TPCs the third and the sixth share a CPC, the others are in threes.
+    """
+    seen: dict[int, int] = {}
+    cpcs = np.zeros(len(gpc), np.int64)
+    for sm, number in enumerate(np.asarray(gpc).tolist()):
+        before = seen.get(number, 0)
+        cpcs[sm], seen[number] = before // SMS_PER_TPC % cpcs_per_gpc, before + 1
+    return cpcs
+
+
+@njit(cache=True, nogil=True)
+def turn_wait(queues, gpc, cpc, now, service):
+    """Cycles until a port of a GPC has done ``service`` cycles of work that come from one of its CPCs at ``now``.
+
+    CPCs with work take turns, so one that has little of it does not wait for all that others have: a CPC of four SMs
+    gets as much as one of six (cpc.csv: its SMs 1.41 times as much each when all 132 read at once).
+    """
+    queue = queues[gpc]
+    left = now - queue.since
+    while left > 0:  # what has been done since: an equal part for each CPC that has work
+        busy, least = 0, np.inf
+        for k in range(MOST_CPCS):
+            if queue.work[k] > 0:
+                busy, least = busy + 1, min(least, queue.work[k])
+        if not busy:
+            break
+        done = min(least, left / busy)
+        for k in range(MOST_CPCS):
+            queue.work[k] = max(0.0, queue.work[k] - done)
+        left = left - done * busy if done < least else left - least * busy
+    queue.since = max(queue.since, now)
+    queue.work[cpc] += service
+    ahead = 0.0
+    for k in range(MOST_CPCS):
+        ahead += min(queue.work[k], queue.work[cpc])
+    return queue.since - now + ahead
