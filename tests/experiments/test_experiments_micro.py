@@ -33,6 +33,7 @@ from gpusim.experiments.micro.recorded import recorded_probes
 from gpusim.experiments.micro.shared import shared_probes
 from gpusim.experiments.micro.slots import slot_probes
 from gpusim.experiments.micro.validate import mechanism_table
+from gpusim.experiments.micro.tiles import TILE_ROWS
 from gpusim.experiments.micro.warpgroup import warpgroup_probes
 from gpusim.experiments.micro.writes import CLASS_ROWS, PITCH_ROWS, write_probes
 from gpusim.sass import parse_sass
@@ -58,6 +59,7 @@ def test_no_row_of_a_table_is_dropped_silently() -> None:
     measured += len(pd.read_csv(HARDWARE / "h200/copy_source.csv").query("source == 'L2' and ctas == 1"))
     measured += len(pd.read_csv(HARDWARE / "h200/copy_classes.csv").query(CLASS_ROWS))
     measured += len(pd.read_csv(HARDWARE / "h200/copy_pitch.csv").query(PITCH_ROWS))
+    measured += len(pd.read_csv(HARDWARE / "h200/copy_tiles.csv").query(TILE_ROWS))
     measured += len(pd.read_csv(HARDWARE / "h200/second_half.csv").query("hint == 1 or data_in == 'L2'"))
     assert len(all_probes()) == measured + len(list(recorded_probes()))
 
