@@ -32,8 +32,8 @@ from gpusim.experiments.micro.published_tables import published_tables
 from gpusim.experiments.micro.recorded import recorded_probes
 from gpusim.experiments.micro.shared import shared_probes
 from gpusim.experiments.micro.slots import slot_probes
-from gpusim.experiments.micro.validate import mechanism_table
 from gpusim.experiments.micro.tiles import TILE_ROWS
+from gpusim.experiments.micro.validate import mechanism_table
 from gpusim.experiments.micro.warpgroup import warpgroup_probes
 from gpusim.experiments.micro.writes import CLASS_ROWS, PITCH_ROWS, write_probes
 from gpusim.sass import parse_sass

@@ -39,7 +39,8 @@ def _probe(row: dict[str, Any]) -> Probe:
                   TensorPointer("on", "u8", (1,)))
     launch = SassLaunch((m // tile_m, n // tile_n, 1), ((tile_m // warp_m) * (tile_n // warp_n) * LANES, 1, 1),
                         parameters, stages * (tile_m + tile_n) * pitch * ELEMENT_BYTES, REGISTERS)
-    what = f"{row['kernel']} {m}x{n}x{k}, {'only copies' if parts == COPIES_ONLY else 'two tensor instructions a k-step'}"
+    beside = "only copies" if parts == COPIES_ONLY else "two tensor instructions a k-step"
+    what = f"{row['kernel']} {m}x{n}x{k}, {beside}"
     build = partial(replay, kernel=CompiledKernel("copy_tiles", f"gemmI{arguments}E"), launch=launch)
     return Probe("main loops that copy, full chip", what, "bandwidth", row["cta_cycles"], build, _mean_life,
                  recorded_sm=None)
