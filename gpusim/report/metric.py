@@ -10,7 +10,7 @@ from gpusim.arch import GpuSpec
 from gpusim.engine.result import SimulationResult
 from gpusim.program import Program
 
-__all__ = ["Metric", "Run", "Value", "counter", "seconds"]
+__all__ = ["Metric", "Run", "Value", "counter", "per_sm_cycle", "seconds"]
 
 Value = float | int | str | None
 
@@ -43,5 +43,10 @@ def counter(name: str) -> Callable[[Run], Value]:
 
 
 def seconds(run: Run) -> float:
-    """Elapsed time at the clock of the GPU."""
+    """Elapsed time at the clock that the SMs had."""
     return run.result.cycles / (run.result.clock_mhz * 1e6)
+
+
+def per_sm_cycle(run: Run, rate: float) -> float:
+    """A rate of L2 or DRAM, which do not slow down with the SMs, per cycle of the SMs as they ran."""
+    return rate * run.spec.clock.sm_mhz / run.result.clock_mhz

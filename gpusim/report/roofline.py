@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from gpusim.report.metric import Run, seconds
+from gpusim.report.metric import Run, per_sm_cycle, seconds
 from gpusim.report.peaks import main_math, math_peak_flops_per_cycle, mma_name, tensor_peak_flops_per_cycle
 from gpusim.report.style import UNIT_COLORS, figure
 
@@ -71,8 +71,8 @@ def _levels(run: Run) -> tuple[Level, ...]:
     l2_bytes = SECTOR_BYTES * (counters.get("l2_sectors_read", 0.0) + counters.get("l2_sectors_write", 0.0))
     shared_peak = spec.sm.count * spec.shared.bytes_per_wavefront * spec.shared.wavefronts_per_cycle
     shared_bytes = spec.shared.bytes_per_wavefront * counters.get("data_stage_cycles", 0.0)
-    rows = (("dram", "DRAM", spec.dram.read_bytes_per_cycle, dram_bytes),
-            ("l2", "L2", spec.l2.read_bytes_per_cycle, l2_bytes),
+    rows = (("dram", "DRAM", per_sm_cycle(run, spec.dram.read_bytes_per_cycle), dram_bytes),
+            ("l2", "L2", per_sm_cycle(run, spec.l2.read_bytes_per_cycle), l2_bytes),
             ("shared", "shared memory", shared_peak, shared_bytes))
     return tuple(Level(name, title, peak * gigahertz, flops / moved if moved else None)
                  for name, title, peak, moved in rows)

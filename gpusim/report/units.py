@@ -14,7 +14,7 @@ from gpusim.engine.image import ACTIVE, image_of
 from gpusim.program import Program
 from gpusim.program.sequence import launches_of
 from gpusim.report.executions import static_executions
-from gpusim.report.metric import Run
+from gpusim.report.metric import Run, per_sm_cycle
 
 __all__ = ["Unit", "compute_units", "memory_units", "pipe_busy_cycles"]
 
@@ -62,6 +62,8 @@ def memory_units(run: Run) -> tuple[Unit, ...]:
     sectors = _count(run, "l2_sectors_read") + _count(run, "l2_sectors_write")
     dram_bytes = _count(run, "dram_bytes_read") + _count(run, "dram_bytes_written")
     to_sms = SECTOR_BYTES * _count(run, "sectors_to_sms")
+    l2_peak, dram_peak = (per_sm_cycle(run, rate) for rate in (spec.l2.read_bytes_per_cycle,
+                                                               spec.dram.read_bytes_per_cycle))
     units = (
         Unit("shared", "Shared Memory Data Stage", 100 * _count(run, "data_stage_cycles") / sm_cycles,
              f"{spec.shared.wavefronts_per_cycle} wavefront/cycle/SM",
@@ -72,10 +74,10 @@ def memory_units(run: Run) -> tuple[Unit, ...]:
         Unit("xbar", "L2 to SM Crossbar", 100 * to_sms / (sm_cycles * spec.noc.sm_read_bytes_per_cycle),
              f"{spec.noc.sm_read_bytes_per_cycle:g} byte/cycle/SM",
              "l1tex__m_xbar2l1tex_read_bytes.sum.pct_of_peak_sustained_elapsed"),
-        Unit("l2", "L2 Slices", 100 * SECTOR_BYTES * sectors / (cycles * spec.l2.read_bytes_per_cycle),
-             f"{spec.l2.read_bytes_per_cycle:,.0f} byte/cycle", "lts__throughput.avg.pct_of_peak_sustained_elapsed"),
-        Unit("dram", "DRAM", 100 * dram_bytes / (cycles * spec.dram.read_bytes_per_cycle),
-             f"{spec.dram.read_bytes_per_cycle:,.0f} byte/cycle",
+        Unit("l2", "L2 Slices", 100 * SECTOR_BYTES * sectors / (cycles * l2_peak),
+             f"{l2_peak:,.0f} byte/cycle", "lts__throughput.avg.pct_of_peak_sustained_elapsed"),
+        Unit("dram", "DRAM", 100 * dram_bytes / (cycles * dram_peak),
+             f"{dram_peak:,.0f} byte/cycle",
              "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"),
     )
     return tuple(sorted(units, key=lambda unit: -unit.busy_pct))
