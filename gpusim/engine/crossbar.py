@@ -76,7 +76,8 @@ def fetch_line(mem, mach, port, sm, line, mask, fill, now):
     request of a line); to the slice and back; through the GPC's other port, once for all of them.
     """
     place = owner(mach, line)
-    way = ask_port(mem, mach, port, now) + way_to(mach, port, sm, place.slice)
+    back = way_to(mach, port, sm, place.slice)
+    way = ask_port(mem, mach, port, now) + back
     shared = mem.shared[port.gpc, place.hash & (COALESCER_ENTRIES - 1)]
     due = shared.line == line and shared.sectors == mask and shared.time > now + way
     if due and shared.sms < mach.sms_per_request:
@@ -85,7 +86,7 @@ def fetch_line(mem, mach, port, sm, line, mask, fill, now):
     else:
         shared.time = ask_slice(mem, mach, port, place, way, mask, fill, now)
         shared.line, shared.sectors, shared.sms = line, mask, 1
-    return max(shared.time, now + way) + way_to(mach, port, sm, place.slice)
+    return max(shared.time, now + way) + back
 
 
 @njit(cache=True, nogil=True)

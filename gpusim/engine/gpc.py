@@ -48,7 +48,7 @@ def turn_wait(queues, gpc, cpc, now, service):
         done = min(least, left / busy)
         for k in range(MOST_CPCS):
             queue.work[k] = max(0.0, queue.work[k] - done)
-        left = left - done * busy if done < least else left - least * busy
+        left -= done * busy
     queue.since = max(queue.since, now)
     queue.work[cpc] += service
     ahead = 0.0

@@ -95,7 +95,8 @@ def simulate(
     check_clusters(program, spec, blocks_per_sm)
     began = time.perf_counter()
     image = image_of(program, spec)
-    machine = at_clock(machine_of(spec, policy=policy), _clock_mhz(image, program, spec) / spec.clock.sm_mhz)
+    clock_mhz = _clock_mhz(image, program, spec)
+    machine = at_clock(machine_of(spec, policy=policy), clock_mhz / spec.clock.sm_mhz)
     state = _state(program, image, machine, spec, blocks_per_sm, record, cold=launch_overhead)
     memory = _memory(program, spec, l2) if memory is None else memory
     start = spec.launch.start_cycles if launch_overhead else 0
@@ -114,7 +115,7 @@ def simulate(
     last = host.run()
     drained = max(last, int(np.ceil(memory.total[0]["last_write"])))
     cycles = _elapsed(spec, blocks, start, drained) + spec.launch.end_cycles if launch_overhead else drained
-    result = _result(program, spec, host, cycles, blocks_per_sm, time.perf_counter() - began, compiled,
+    result = _result(program, spec, host, cycles, clock_mhz, blocks_per_sm, time.perf_counter() - began, compiled,
                      {"fidelity": fidelity, "l2": l2, "launch_overhead": launch_overhead,
                       "policy": POLICIES[machine.policy]})
     result = extrapolate(result, ctas, slots)
@@ -254,8 +255,8 @@ def _compile(host: Host) -> float:
 
 
 def _result(
-    program: Program, spec: GpuSpec, host: Host, cycles: int, blocks_per_sm: int, host_seconds: float,
-    compile_seconds: float, settings: dict[str, object],
+    program: Program, spec: GpuSpec, host: Host, cycles: int, clock_mhz: float, blocks_per_sm: int,
+    host_seconds: float, compile_seconds: float, settings: dict[str, object],
 ) -> SimulationResult:
     state, memory, blocks, groups = host.state, host.memory, host.blocks, host.groups
     counters = dict(zip(COUNTERS, state.sms["counters"].sum(axis=0).tolist(), strict=True))
@@ -266,7 +267,7 @@ def _result(
     events = _events(host.image, np.concatenate([group.window.events[: group.window.counts[2]] for group in groups]))
     return SimulationResult(
         cycles=cycles,
-        clock_mhz=_clock_mhz(host.image, program, spec),
+        clock_mhz=clock_mhz,
         num_sms=spec.sm.count,
         sms_used=np.arange(spec.sm.count, dtype=np.int32),
         sm_active_cycles=_active_cycles(blocks, spec.sm.count),
