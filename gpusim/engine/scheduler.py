@@ -50,6 +50,12 @@ def yields(warp, ops):
 
 
 @njit(cache=True, nogil=True)
+def brisk(warp, ops):
+    """Whether the last instruction of a warp let it go on in the very next cycle."""
+    return warp.op > 0 and ops[warp.op - 1].stall <= 1
+
+
+@njit(cache=True, nogil=True)
 def preferred(mach, part, warps, ops, w, best, time, contested):
     """Whether eligible warp ``w`` goes before eligible warp ``best``.
 
@@ -58,6 +64,12 @@ def preferred(mach, part, warps, ops, w, best, time, contested):
     """
     last = part.last_slot
     if mach.policy == GRR and contested and warps[w].cta_slot != warps[best].cta_slot:
+        steps_back = yields(warps[w], ops)
+        if steps_back != yields(warps[best], ops):
+            return not steps_back
+        if part.issue_free == time == part.pipe_free[TENSOR] and (w == last or best == last) and (
+                brisk(warps[w], ops) and brisk(warps[best], ops)):
+            return best == last
         return warps[w].age < warps[best].age
     if mach.policy == GRR and time > part.issue_free and (w == last or best == last):
         return best == last
@@ -96,12 +108,12 @@ def select(part, mach, warps, ops, time):
         if candidate_time(part, mach, warp, row) <= time:
             warp.not_selected += 1
             eligible |= 1 << i
-            asking += row.pipe == TENSOR
+            asking += row.pipe == TENSOR and holder >= 0 and warp.cta_slot == warps[holder].cta_slot
             contested = contested or row.pipe == TENSOR or row.queue >= 0
     held = holds_tensor_pipe(part, mach, warps, ops, time) if asking > 1 else 0
     for i in range(part.live):
         w = part.slots[i]
-        asks = held != 0 and ops[warps[w].op].pipe == TENSOR
+        asks = held != 0 and ops[warps[w].op].pipe == TENSOR and warps[w].cta_slot == warps[holder].cta_slot
         passed_over = asks and (w == holder) == (held < 0)
         if eligible >> i & 1 and not passed_over and (
                 best < 0 or preferred(mach, part, warps, ops, w, best, time, contested)):
