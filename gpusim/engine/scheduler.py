@@ -56,21 +56,32 @@ def brisk(warp, ops):
 
 
 @njit(cache=True, nogil=True)
+def precedes_other_cta(part, warps, ops, w, best, time):
+    """Whether ``w`` goes before ``best``, of another CTA: not behind a yield, else if it is of the older one.
+
+    But where the tensor pipe gets free and the last instructions of both let them go on in the next cycle, the one that
+    has just issued makes room (tensor_yields.csv).
+    """
+    steps_back = yields(warps[w], ops)
+    if steps_back != yields(warps[best], ops):
+        return not steps_back
+    last = part.last_slot
+    gets_free = part.issue_free == time == part.pipe_free[TENSOR]
+    if gets_free and (w == last or best == last) and brisk(warps[w], ops) and brisk(warps[best], ops):
+        return best == last
+    return warps[w].age < warps[best].age
+
+
+@njit(cache=True, nogil=True)
 def preferred(mach, part, warps, ops, w, best, time, contested):
     """Whether eligible warp ``w`` goes before eligible warp ``best``.
 
-    Under ``grr`` those of the oldest CTA come first where the tensor pipe or the queue of memory instructions is
-    ``contested``; the last one goes on while it can and comes last after a pause, and the others take turns.
+    Under ``grr`` warps of a CTA take turns, but the last one goes on while it can and comes last after a pause; where
+    the tensor pipe or the queue of memory instructions is ``contested``, CTAs have an order.
     """
     last = part.last_slot
     if mach.policy == GRR and contested and warps[w].cta_slot != warps[best].cta_slot:
-        steps_back = yields(warps[w], ops)
-        if steps_back != yields(warps[best], ops):
-            return not steps_back
-        if part.issue_free == time == part.pipe_free[TENSOR] and (w == last or best == last) and (
-                brisk(warps[w], ops) and brisk(warps[best], ops)):
-            return best == last
-        return warps[w].age < warps[best].age
+        return precedes_other_cta(part, warps, ops, w, best, time)
     if mach.policy == GRR and time > part.issue_free and (w == last or best == last):
         return best == last
     if (mach.policy == GTO or mach.policy == GRR) and (w == last or best == last):
@@ -96,10 +107,17 @@ def holds_tensor_pipe(part, mach, warps, ops, time):
 
 
 @njit(cache=True, nogil=True)
+def shares_cta(warps, w, holder):
+    """Whether a warp is of the CTA that had the tensor pipe last, if any had."""
+    return holder >= 0 and warps[w].cta_slot == warps[holder].cta_slot
+
+
+@njit(cache=True, nogil=True)
 def select(part, mach, warps, ops, time):
     """The warp to issue at ``time``; the other eligible ones are not selected in this cycle.
 
-    Under ``grr`` who had the tensor pipe last keeps it while it goes on asking; it steps back when it yields.
+    Under ``grr`` the warp of a CTA that had the tensor pipe last keeps it while it goes on asking; it steps back when it
+    yields.
     """
     best, holder, eligible, asking, contested = np.int64(-1), part.last_tensor, 0, 0, False
     for i in range(part.live):
@@ -108,12 +126,12 @@ def select(part, mach, warps, ops, time):
         if candidate_time(part, mach, warp, row) <= time:
             warp.not_selected += 1
             eligible |= 1 << i
-            asking += row.pipe == TENSOR and holder >= 0 and warp.cta_slot == warps[holder].cta_slot
+            asking += row.pipe == TENSOR and shares_cta(warps, part.slots[i], holder)
             contested = contested or row.pipe == TENSOR or row.queue >= 0
     held = holds_tensor_pipe(part, mach, warps, ops, time) if asking > 1 else 0
     for i in range(part.live):
         w = part.slots[i]
-        asks = held != 0 and ops[warps[w].op].pipe == TENSOR and warps[w].cta_slot == warps[holder].cta_slot
+        asks = held != 0 and ops[warps[w].op].pipe == TENSOR and shares_cta(warps, w, holder)
         passed_over = asks and (w == holder) == (held < 0)
         if eligible >> i & 1 and not passed_over and (
                 best < 0 or preferred(mach, part, warps, ops, w, best, time, contested)):
