@@ -116,8 +116,7 @@ def shares_cta(warps, w, holder):
 def select(part, mach, warps, ops, time):
     """The warp to issue at ``time``; the other eligible ones are not selected in this cycle.
 
-    Under ``grr`` the warp of a CTA that had the tensor pipe last keeps it while it goes on asking; it steps back when it
-    yields.
+    Under ``grr`` the warp of a CTA that had the tensor pipe last keeps it while it goes on asking, but for a yield.
     """
     best, holder, eligible, asking, contested = np.int64(-1), part.last_tensor, 0, 0, False
     for i in range(part.live):
