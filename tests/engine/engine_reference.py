@@ -190,23 +190,36 @@ class Sm:
         return order[0]
 
     def _in_turn(self, part: Part, ready: list[WarpModel]) -> WarpModel:
-        """Who had the tensor pipe last keeps it when it comes just in time, not when it waited or yields; where one
-        asks for it or for the queue, the oldest CTA's warps come first, of these the last one, which is last after a
-        pause, or in turn."""
-        last, after = part.last, part.last.slot if part.last else -1
+        """Of a CTA's warps the one that had the tensor pipe last keeps it when it comes just in time, not when it waited
+        or yields; then each in the order of its coming against the best so far."""
         asking = [warp for warp in ready if self._pipe(self._entry(warp)) == Pipe.tensor]
+        contested = bool(asking) or any(self._is_queued(warp) for warp in ready)
         holder = next((warp for warp in asking if warp.slot == part.last_tensor), None)
-        if holder is not None and len(asking) > 1:
+        rivals = [warp for warp in asking if holder is not None and warp.cta == holder.cta]
+        if holder is not None and len(rivals) > 1:
             keeps = holder.free_since == int(self.env.now) and not holder.yielded
-            ready = [warp for warp in ready if warp not in asking or (warp is holder) == keeps]
-        contested = any(self._pipe(self._entry(warp)) == Pipe.tensor or self._is_queued(warp)
-                        for warp in ready)
-        oldest = min(ready, key=lambda warp: warp.age).cta
-        order = sorted((warp for warp in ready if warp.cta == oldest or not contested),
-                       key=lambda warp: (warp.slot - after - 1) % self.gpu.sm.max_warps)
-        if len(order) > 1 and int(self.env.now) > part.dispatch_free:
-            order = [warp for warp in order if warp is not last]
-        return self._goes_on(last, [warp for warp in order if warp is not last]) if last in order else order[0]
+            ready = [warp for warp in ready if warp not in rivals or (warp is holder) == keeps]
+        best, *others = sorted(ready, key=lambda warp: (warp.age, warp.slot))
+        for warp in others:
+            if self._precedes(part, warp, best, contested):
+                best = warp
+        return best
+
+    def _precedes(self, part: Part, warp: WarpModel, best: WarpModel, contested: bool) -> bool:
+        """CTAs: who has not yielded, the older one, but not who issued just now when both could go on. Warps of one: the
+        last one, which comes last after a pause or a yield, else in turn."""
+        last, now = part.last, int(self.env.now)
+        is_last = last in (warp, best)
+        if contested and warp.cta != best.cta:
+            if warp.yielded != best.yielded:
+                return best.yielded
+            gets_free = now == part.tensor_free == part.dispatch_free
+            return best is last if gets_free and is_last and warp.brisk and best.brisk else warp.age < best.age
+        if is_last and (now > part.dispatch_free or last.yielded):
+            return best is last
+        after = last.slot if last else -1
+        turns = self.gpu.sm.max_warps
+        return warp is last if is_last else (warp.slot - after - 1) % turns < (best.slot - after - 1) % turns
 
     def _goes_on(self, last: WarpModel, others: list[WarpModel]) -> WarpModel:
         return others[0] if last.yielded and others else last
@@ -236,6 +249,7 @@ class Sm:
             if self._pipe(entry) == Pipe.tensor:
                 self.parts[warp.slot % PARTS].last_tensor = warp.slot
             warp.stall_end, warp.yielded = dispatched + max(int(self._image_row(warp)["stall"]), 1), bool(row["yield_"])
+            warp.brisk = int(self._image_row(warp)["stall"]) <= 1
             if self._is_queued(warp):
                 self._send(warp, entry, dispatched)
             elif row["active"]:

@@ -56,6 +56,7 @@ class WarpModel:
     defers: bool = False
     """Whether the last barrier holds back only what uses memory."""
     yielded: bool = False
+    brisk: bool = False
     free_since: int = 0
     data_free: int = 0
     queued: int = 0
