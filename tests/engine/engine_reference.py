@@ -190,8 +190,8 @@ class Sm:
         return order[0]
 
     def _in_turn(self, part: Part, ready: list[WarpModel]) -> WarpModel:
-        """Of a CTA's warps the one that had the tensor pipe last keeps it when it comes just in time, not when it waited
-        or yields; then each in the order of its coming against the best so far."""
+        """Of a CTA's warps the one that had the tensor pipe last keeps it when it comes just in time, not when it
+        waited or yields; then each in the order of its coming against the best so far."""
         asking = [warp for warp in ready if self._pipe(self._entry(warp)) == Pipe.tensor]
         contested = bool(asking) or any(self._is_queued(warp) for warp in ready)
         holder = next((warp for warp in asking if warp.slot == part.last_tensor), None)
@@ -206,8 +206,8 @@ class Sm:
         return best
 
     def _precedes(self, part: Part, warp: WarpModel, best: WarpModel, contested: bool) -> bool:
-        """CTAs: who has not yielded, the older one, but not who issued just now when both could go on. Warps of one: the
-        last one, which comes last after a pause or a yield, else in turn."""
+        """CTAs: who has not yielded, the older one, but not who issued just now when both could go on. Warps of one:
+        the last one, which comes last after a pause or a yield, else in turn."""
         last, now = part.last, int(self.env.now)
         is_last = last in (warp, best)
         if contested and warp.cta != best.cta:
