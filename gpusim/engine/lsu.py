@@ -14,7 +14,6 @@ from gpusim.engine.l1 import look_up
 from gpusim.engine.mbarriers import use_mbarrier
 from gpusim.engine.queues import BARRIERS, COMMITS, NOTHING, SHARED, SIGNALS, choose_next, pass_buffer, take_head
 from gpusim.engine.resources import (
-    beside_tensor,
     occupy_lsu,
     occupy_tags,
     operands_read,
@@ -220,14 +219,13 @@ def accept(st, mach, ops, acc, bases, win, s, time):
         take_turn(sm, mach, row, time)
         record_stage(win, sm, w, warp, row.pc, op, np.int64(1))
     else:
-        start = beside_tensor(part, mach, row, time)
-        read_operands(part, mach, row, start)
+        late = mach.write_beside_tensor if uses_tensor(part, time) else 0
+        start = read_operands(part, mach, row, time)
         sm.address_path = time + row.address_cycles
         if work == SIGNALS:
             use_mbarrier(st, mach, ops, acc, win, s, w, row, part.queue_token[i], start)
             record_stage(win, sm, w, warp, row.pc, op, np.int64(1))
         elif work == SHARED:
-            late = mach.write_beside_tensor if uses_tensor(part, time) else 0
             reach_shared(st, mach, acc, win, s, w, row, op, start, np.int64(late))
         else:
             reach_memory(st, mach, acc, bases, win, s, w, row, op, part.queue_token[i], start)

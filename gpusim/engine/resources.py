@@ -10,7 +10,6 @@ from gpusim.engine.image import ACTIVE
 from gpusim.engine.state import HOLDS, NEVER
 
 __all__ = [
-    "beside_tensor",
     "dispatch_time",
     "free_time",
     "occupy_lsu",
@@ -48,6 +47,7 @@ def take_pipe(part, mach, row, time):
     part.pipe_free[row.pipe] = time + row.interval
     if row.pipe == TENSOR:
         part.tensor_start, part.tensor_interval, part.fetched = time, row.interval, row.fetch
+        part.tensor_end = time + row.interval
     elif row.triple:
         part.triple_start = time
     elif row.pipe == ALU or row.pipe == FMA:
@@ -57,31 +57,44 @@ def take_pipe(part, mach, row, time):
 
 
 @njit(cache=True, nogil=True)
-def read_operands(part, mach, row, start):
-    """The LSU reads registers over a path of its own per sub-partition, at half the rate of a register bank: it keeps
-    the dispatcher from reading for a cycle per register only."""
-    part.operand_free = start + row.path_cycles
+def uses_tensor(part, time):
+    """Whether the sub-partition's tensor pipe is busy."""
+    return part.tensor_end > time
+
+
+@njit(cache=True, nogil=True)
+def share_registers(part, mach, row, time):
+    """The interval of a tensor instruction beside which the LSU reads registers gets a cycle longer for every
+    ``mio.tensor_registers`` of them."""
+    if uses_tensor(part, time):
+        part.tensor_reads += row.registers
+        part.tensor_end += part.tensor_reads // mach.tensor_registers
+        part.pipe_free[TENSOR] = max(part.pipe_free[TENSOR], part.tensor_end)
+        part.tensor_reads %= mach.tensor_registers
+
+
+@njit(cache=True, nogil=True)
+def read_operands(part, mach, row, time):
+    """The LSU reads the registers of an instruction that it takes at ``time``; returns when it begins to.
+
+    It has a path of its own per sub-partition, at half the rate of a register bank, and keeps the dispatcher from
+    reading for a cycle per register only. Beside a tensor instruction it reads ``mio.tensor_registers`` in the latter's
+    interval and the cycle by which that gets longer, and begins when the tensor instruction has read its own.
+    """
+    start, free = time, time + row.path_cycles
+    if uses_tensor(part, time):
+        each, interval = mach.tensor_registers, part.tensor_interval + 1
+        start = max(time, part.tensor_start + mach.triple_after_tensor)
+        start += max(0, (row.registers - 1) * interval // each - row.lead_cycles)
+        free = max(free, time + (row.registers * interval + each - 1) // each)
+    share_registers(part, mach, row, time)
+    part.operand_free = free
     if part.hold_last - part.hold_first >= HOLDS:
         part.hold_first += 1
     part.hold_start[part.hold_last % HOLDS] = start + mach.read_release_base
     part.hold_end[part.hold_last % HOLDS] = start + mach.read_release_base + row.hold_cycles
     part.hold_last += 1
-
-
-@njit(cache=True, nogil=True)
-def uses_tensor(part, time):
-    """Whether the sub-partition's tensor pipe is busy."""
-    return part.tensor_start + part.tensor_interval > time
-
-
-@njit(cache=True, nogil=True)
-def beside_tensor(part, mach, row, time):
-    """When the load/store unit begins to read the registers of an instruction that it takes at ``time``: between tensor
-    instructions that follow each other it reads one of them, so that for several it begins that much later."""
-    if not uses_tensor(part, time):
-        return time
-    first = max(time, part.tensor_start + mach.triple_after_tensor)
-    return first + max(0, (row.registers - 1) * part.tensor_interval - row.lead_cycles)
+    return start
 
 
 @njit(cache=True, nogil=True)
@@ -109,7 +122,8 @@ def wide_start(part, mach, time):
 
 @njit(cache=True, nogil=True)
 def dispatch_time(part, mach, row, time):
-    """When an instruction that is issued at ``time`` can read its registers; the LSU reads those of its own later."""
+    """When an instruction that is issued at ``time`` can read its registers; the LSU reads those of its own later, and
+    costs tensor instructions what ``share_registers`` says."""
     if row.queue >= 0 or row.pipe == NO_PIPE or row.pipe == UNIFORM or row.pipe == LSU or not row.flags & ACTIVE:
         return time
     if row.wide:
@@ -119,7 +133,7 @@ def dispatch_time(part, mach, row, time):
     elif row.vector:
         time = max(time, part.tensor_start + mach.vector_after_tensor)
     elif row.pipe == TENSOR:
-        time = max(time, max(part.triple_start + mach.tensor_after_triple, part.vector_start + 1) + row.fetch)
+        return max(time, max(part.triple_start + mach.tensor_after_triple, part.vector_start + 1) + row.fetch)
     while part.hold_first < part.hold_last and part.hold_end[part.hold_first % HOLDS] <= time:
         part.hold_first += 1
     i = part.hold_first

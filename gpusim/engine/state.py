@@ -92,7 +92,8 @@ SUB_PARTITION = np.dtype([
     ("hold_first", "<i8"), ("hold_last", "<i8"),  # reads of operands that hold the dispatcher, a ring
     ("hold_start", "<i8", (HOLDS,)), ("hold_end", "<i8", (HOLDS,)),
     ("pipe_free", "<i8", (len(Pipe),)),
-    ("tensor_start", "<i8"), ("tensor_interval", "<i8"),  # of the last tensor instruction
+    ("tensor_start", "<i8"), ("tensor_interval", "<i8"), ("tensor_end", "<i8"),  # of the last tensor instruction
+    ("tensor_reads", "<i8"),  # registers that the LSU read beside it and that cost no cycle yet
     ("fetched", "<i8"),  # cycles that its A operand took to read
     ("triple_start", "<i8"), ("vector_start", "<i8"),  # of the last instruction that reads three registers, or fewer
     ("queue_first", "<i8"), ("queue_last", "<i8"),  # a ring
@@ -213,7 +214,7 @@ def new_state(
                     np.zeros(sms, STORE_ANSWERS), np.zeros((sms, pieces + 1), np.int64))
     state.warps["ready"] = NEVER
     state.parts["next_issue"] = NEVER
-    for last in ("tensor_start", "triple_start", "vector_start"):
+    for last in ("tensor_start", "tensor_end", "triple_start", "vector_start"):
         state.parts[last] = -NEVER
     state.parts["last_slot"] = state.parts["last_tensor"] = -1
     state.slots["cta"] = -1

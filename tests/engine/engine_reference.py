@@ -284,7 +284,7 @@ class Sm:
                            and not self._is_queued(warp))
         if reads_registers:
             now = part.operands_start(self.gpu, self._image_row(warp), pipe, now)
-        dispatched = part.dispatch(now) if reads_registers else now
+        dispatched = part.dispatch(now) if reads_registers and pipe != Pipe.tensor else now
         part.dispatch_free = dispatched + 1
         return dispatched
 
@@ -300,7 +300,8 @@ class Sm:
                 self.hold(resource, now + entry.issue_interval_cycles)
                 image = self._image_row(warp)
                 if entry.pipe == Pipe.tensor:
-                    part.tensor_start, part.tensor_free = now, now + entry.issue_interval_cycles
+                    part.tensor_start = now
+                    part.tensor_end = part.tensor_free = now + entry.issue_interval_cycles
                     part.fetched, part.tensor_interval = int(image["fetch"]), entry.issue_interval_cycles
                 elif image["triple"]:
                     part.triple_start = now
@@ -426,12 +427,13 @@ class Sm:
         lead = int(np.ceil((registers - 1) * per_register))
         start = part.begins_to_read(self.gpu, registers, lead, now)
         end = start + int(np.ceil(registers * per_register))
-        part.operands.serve(start, max(end - start, self.gpu.mio.address_interval_cycles))
+        late = self.gpu.shared.write_beside_tensor_cycles if part.uses_tensor(now) else 0
+        part.operands.serve(now, part.read_cycles(self.gpu, registers, end - start, now))
+        part.share_registers(self.gpu, max(1, registers), now)
         part.reads.append((start + delay, start + delay + registers * self.gpu.mio.register_read_cycles))
         if queued.work == "signal":
             self._signal(queued, start)
         elif queued.work == "shared":
-            late = self.gpu.shared.write_beside_tensor_cycles if part.uses_tensor(now) else 0
             self._shared(queued, start, start + lead, late)
         else:
             entered = self._global(queued, start, end)

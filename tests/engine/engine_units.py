@@ -3,6 +3,7 @@ Leaves out what asks for them (engine_reference)."""
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -101,6 +102,8 @@ class Part:
         """[start, end) in which the load/store unit reads registers, and the dispatcher cannot."""
         self.dispatch_free = 0
         self.tensor_free, self.tensor_start, self.tensor_interval, self.fetched = 0, -1000, 0, 0
+        self.tensor_end, self.beside = -1000, 0
+        """Until when the last tensor instruction keeps its pipe, and registers read beside that cost nothing yet."""
         self.triple_start = self.vector_start = -1000
         self.last: WarpModel | None = None
         self.last_tensor = -1  # slot
@@ -115,15 +118,28 @@ class Part:
         return self.queue.popleft()
 
     def uses_tensor(self, now: int) -> bool:
-        return now < self.tensor_start + self.tensor_interval
+        return now < self.tensor_end
 
     def begins_to_read(self, gpu: GpuSpec, registers: int, lead: int, now: int) -> int:
         """When the load/store unit reads an instruction's first register, if it could go on from there at its own rate:
-        beside tensor instructions it gets one register in each of their intervals."""
+        beside tensor instructions it gets a few in each of their intervals, which last a cycle longer for it."""
         if not self.uses_tensor(now):
             return now
         first = max(now, self.tensor_start + gpu.issue.triple_after_tensor_cycles)
-        return first + max(0, (registers - 1) * self.tensor_interval - lead)
+        return first + max(0, (registers - 1) * (self.tensor_interval + 1) // gpu.mio.tensor_registers - lead)
+
+    def read_cycles(self, gpu: GpuSpec, registers: int, alone: int, now: int) -> int:
+        """For how long the registers of an instruction keep the path to the load/store unit."""
+        each = (self.tensor_interval + 1) / gpu.mio.tensor_registers if self.uses_tensor(now) else 0
+        return max(alone, math.ceil(registers * each), gpu.mio.address_interval_cycles)
+
+    def share_registers(self, gpu: GpuSpec, registers: int, now: int) -> None:
+        """The tensor instruction that is under way keeps its pipe a cycle longer for every few registers."""
+        if self.uses_tensor(now):
+            self.beside += registers
+            cycles, self.beside = divmod(self.beside, gpu.mio.tensor_registers)
+            self.tensor_end += cycles
+            self.tensor_free = max(self.tensor_free, self.tensor_end)
 
     def wide_start(self, gpu: GpuSpec, now: int) -> int:
         """When an IMAD.WIDE can read its registers for the first time, after the last tensor instruction."""

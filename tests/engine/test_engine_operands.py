@@ -91,11 +91,72 @@ def test_a_busy_tensor_pipe_keeps_loads_waiting(what: str, busy: int) -> None:
     assert steps.mean() == pytest.approx(measured.item(), rel=0.05)
 
 
-@pytest.mark.parametrize(("busy", "cycles"), [(0, 6), (1, 18)])
-def test_copies_get_one_register_in_each_interval_of_a_busy_tensor_pipe(busy: int, cycles: int) -> None:
-    """Three registers each: behind a full queue one issues every three intervals (in beside_tensor.csv, whose tensor
-    instructions leave pauses, a burst of four takes 56 cycles for 23)."""
+SHARES = pd.read_csv(find_data("gpusim/data/hardware/h200/tensor_shares.csv")).set_index(
+    ["what", "every", "quiet", "tensor_warps", "asking_warps"]).sort_index()
+ASKING = {
+    "LDS": ("LDS", "LDS32", 1), "LDS.128": ("LDS.128", "LDS128", 1), "LDSM.16.M88": ("LDSM.16.M88", "LDSM1", 1),
+    "LDSM.16.M88.4": ("LDSM.16.M88.4", "LDSM4", 1), "STS": ("STS", "STS32", 2), "STS.64": ("STS.64", "STS64", 3),
+    "STS.128": ("STS.128", "STS128", 5), "LDGSTS": ("LDGSTS", "CPA16", 3), "STG": ("STG.E", "STG32", 3),
+    "STG.128": ("STG.E.128", "STG128", 6), "NOP": ("NOP", "", 0),
+}
+"""By what tensor_shares.csv calls it: mnemonic, access, registers that the load/store unit reads."""
+BATCH, GAP, TENSOR = 64, 5, 2400
+
+
+def asking(what: str, every: int) -> list[Row]:
+    """A batch: instructions two cycles apart, or every eighth of those that issue every four cycles."""
+    mnemonic, access, _ = ASKING[what]
+    one = Row(mnemonic, stall=2 if every == 1 else 4, access="a" if access else "")
+    return [one if i % every == 0 else Row("NOP", stall=4) for i in range(BATCH)] + [Row("NOP", stall=GAP)]
+
+
+def beside(what: str, every: int) -> tuple[float, float]:
+    """Cycles that a stream of tensor instructions takes, and how many batches another warp has issued meanwhile."""
+    lines = 4 if ASKING[what][1].startswith(("CPA", "STG")) else 0
+    memory = {"a": Memory(ASKING[what][1], lines=lines)} if ASKING[what][1] else {}
+    stream = loop(rows("HMMA.16816.F32 stall=6"), TENSOR, "busy")
+    batches = loop(asking(what, every), 120 if every == 1 else 65, "asking")
+    result = run(program([(4, stream), (1, batches)], memory), small_gpu())
+    end = issue_cycles(result)[-1]
+    return end, float((np.array(issue_cycles(result, 4)) < end).mean() * len(batches) / (BATCH + 1))
+
+
+def lost(what: str, every: int, tensor: int) -> float:
+    """Measured: cycles that the tensor instructions lose to each of the others, without what their loop costs."""
+    once, often = (SHARES.loc["NOP", each, 0, tensor, 1] for each in (8, 1))
+    per_batch = (often.tensor_cycles - once.tensor_cycles) / (often.batches - once.batches)
+    line = SHARES.loc[what, every, 0, tensor, 1]
+    alone = once.tensor_cycles - per_batch * once.batches
+    return float((line.tensor_cycles - alone - per_batch * line.batches) / line.batches / (BATCH // every))
+
+
+@pytest.mark.parametrize("every", [1, 8])
+@pytest.mark.parametrize("what", ASKING)
+def test_each_register_that_the_load_store_unit_reads_costs_tensor_instructions_half_a_cycle(
+    what: str, every: int,
+) -> None:
+    cycles, batches = beside(what, every)
+    simulated = (cycles - beside("NOP", every)[0]) / batches / (BATCH // every)
+    assert simulated == pytest.approx(ASKING[what][2] / 2, abs=0.1)
+    for warps in (1, 2):
+        assert simulated == pytest.approx(lost(what, every, warps), abs=0.42), f"beside {warps} tensor warps"
+
+
+@pytest.mark.parametrize(("what", "cycles"), [("LDSM.16.M88", 4), ("STS.128", 18), ("LDGSTS", 11), ("STG.128", 21)])
+def test_registers_take_half_an_interval_of_the_tensor_pipe(what: str, cycles: int) -> None:
+    """Behind a full queue; measured without the loop's own cycles: as often as NOPs, which issue every second cycle."""
+    idle = SHARES.loc["NOP", 1, 1, 2, 1]
+    line = SHARES.loc[what, 1, 0, 2, 1]
+    loops = idle.asking_cycles / idle.batches - 2 * BATCH
+    assert (line.asking_cycles / line.batches - loops) / BATCH == pytest.approx(cycles, rel=0.12)
+    lines = 4 if what[:3] in ("LDG", "STG") else 0
+    ask = loop([Row(ASKING[what][0], stall=2, access="a")], 60, "ask")
+    memory = {"a": Memory(ASKING[what][1], lines=lines)}
+    issued = issue_cycles(run(program([(4, BUSY), (1, ask)], memory), small_gpu()), 4)
+    assert np.diff(issued[20:60]).mean() == pytest.approx(cycles, abs=0.5)
+
+
+def test_copies_come_every_six_cycles_beside_no_tensor_instructions() -> None:
     copies = loop(rows("LDGSTS stall=6 access=c"), 40, "copy")
-    roles = [(4 * busy, BUSY)] * bool(busy) + [(1, copies)]
-    issued = issue_cycles(run(program(roles, {"c": Memory("CPA16", lines=4)}), small_gpu()), 4 * busy)
-    assert set(np.diff(issued[20:40])) == {cycles}
+    issued = issue_cycles(run(program([(1, copies)], {"c": Memory("CPA16", lines=4)}), small_gpu()))
+    assert set(np.diff(issued[20:40])) == {6}
