@@ -88,8 +88,8 @@ class Mio(Section):
     address_interval_cycles: Count = Field(
         description="Least cycles between memory instructions that the LSU takes from a sub-partition.")
     register_read_cycles: Count = Field(description="Cycles for which the dispatcher waits per register the LSU reads.")
-    tensor_registers: Count = Field(description="Registers that the LSU reads beside one tensor instruction, whose pipe "
-                                                "is busy for one more cycle then.")
+    tensor_registers: Count = Field(description="Registers that the LSU reads beside one tensor instruction, whose "
+                                                "pipe is busy for one more cycle then.")
     address_bytes_per_cycle: Count = Field(description="Addresses all sub-partitions together send to the LSU.")
     read_release_base_cycles: Cycles = Field(description="From the first operand sent to the release of a read "
                                                          "barrier, for an instruction without operands.")
@@ -214,6 +214,7 @@ class Fetch(Section):
 class Barrier(Section):
     base_cycles: Cycles = Field(description="BAR.SYNC of a CTA without warps: the constant part.")
     cycles_per_warp: Cycles = Field(description="What each warp of the CTA adds.")
+    shut_cycles: Cycles = Field(description="From a deferred BAR on, in which its warp issues whatever comes.")
 
 
 class Mbarrier(Section):

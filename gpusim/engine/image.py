@@ -11,7 +11,7 @@ from gpusim.arch import GpuSpec
 from gpusim.arch.instructions import Kind, Pipe
 from gpusim.engine.fetch import constant_lines, pieces_of
 from gpusim.engine.flags import FlagState, flag_jumps, flag_ops, new_flags
-from gpusim.engine.operands import asynchronous_operands, check_units
+from gpusim.engine.operands import DEFERRED, asynchronous_operands, check_units
 from gpusim.memory.copy_writes import write_turns
 from gpusim.memory.l1_crossing import l1_crossings
 from gpusim.memory.operations import ASYNC_OPERATIONS
@@ -53,13 +53,9 @@ Of a bulk copy: bulk_bytes in shared memory, wavefronts and tag_cycles what it t
 unit. Of an mbarrier op: bulk_bytes is the number of lanes that take part. cta_mask: as AccessTable has it."""
 
 ACTIVE, TAKEN, YIELD, VARIABLE, WHOLE_LINE, FENCE, FLAG, BLOCKS = 1, 2, 4, 8, 16, 32, 64, 128
-DEFERRED = "BAR.SYNC.DEFER_BLOCKING"  # the warp goes on up to the next instruction of FENCED
-FENCED = (Kind.shared_load, Kind.shared_store, Kind.ldmatrix, Kind.stmatrix, Kind.shuffle, Kind.async_copy, Kind.commit,
-          Kind.global_load, Kind.global_store, Kind.atomic, Kind.membar, Kind.mbarrier, Kind.bulk_copy, Kind.wgmma,
-          Kind.barrier, Kind.cluster_barrier, Kind.special_register, Kind.exit)
-"""Measured by warp sampling: barrier stalls of a deferred BAR appear at the first LDSM after it. Reads of the clock
-behind it wait, too (lsu.csv, issue_window of sts32: a store right behind such a read costs no wait of its own)."""
-CLOCK_READ = "CS2R"  # special registers, and zeros: the same instruction
+ARITHMETIC, WAITS, GOES_ON = (Kind.alu, Kind.mma), "UMOV", "R2UR"
+"""Behind a deferred BAR arithmetic of fixed latency goes on, and all else waits: loads and stores, special registers,
+constants, branches, NOPs, the XU; of the uniform datapath UMOV waits, R2UR does not (deferred.csv)."""
 WHOLE_LINE_HINT = "LTC128B"  # PTX: .L2::128B
 WIDE = "IMAD.WIDE"  # 64-bit sums
 FENCE_MNEMONIC, CTA_SCOPE = "MEMBAR", "CTA"  # within a CTA everything is in order anyway
@@ -111,7 +107,7 @@ def image_of(program: Program, spec: GpuSpec) -> ProgramImage:
     hints = np.array([WHOLE_LINE * (WHOLE_LINE_HINT in static.mnemonic) + FENCE * _is_fence(static.mnemonic)
                       for static in program.statics], np.int64)
     stops = (table["kind"] == Kind.barrier) & [static.mnemonic != DEFERRED for static in program.statics]
-    fenced = np.isin(table["kind"], FENCED) | [static.mnemonic.startswith(CLOCK_READ) for static in program.statics]
+    fenced = _waits_for_barrier(program, table)
     wide = np.array([static.mnemonic.startswith(WIDE) for static in program.statics], bool)
     roles = [role for cta in program.classes for role in cta.roles]
     accesses, requests, access_first = _accesses(program, roles, spec)
@@ -144,6 +140,13 @@ def image_of(program: Program, spec: GpuSpec) -> ProgramImage:
         mbarrier_arrivals=np.array([barrier.arrivals for barrier in program.mbarriers], np.int64),
         mbarrier_names=tuple(barrier.name for barrier in program.mbarriers),
     )
+
+
+def _waits_for_barrier(program: Program, table: np.ndarray) -> np.ndarray:
+    names = [static.mnemonic for static in program.statics]
+    fixed = (table["kind"] == Kind.mma) | np.isin(table["kind"], ARITHMETIC) & (table["variable_latency"] == 0)
+    waits, goes_on = ([name.startswith(prefix) for name in names] for prefix in (WAITS, GOES_ON))
+    return ~(fixed | goes_on) | waits
 
 
 def _is_fence(mnemonic: str) -> bool:

@@ -141,8 +141,10 @@ class Sm:
             yield self.env.timeout(1)
 
     def _held_back(self, part: Part, warp: WarpModel, now: int) -> str | None:
-        name = self.program.statics[warp.row["pc"]].mnemonic
-        state = warp.held_back_by(now, self._entry(warp).kind, reads_clock=name.startswith("CS2R"))
+        name, entry = self.program.statics[warp.row["pc"]].mnemonic, self._entry(warp)
+        fixed = entry.kind == Kind.mma or entry.kind == Kind.alu and not entry.variable_latency
+        is_arithmetic = name.startswith("R2UR") or fixed and not name.startswith("UMOV")
+        state = warp.held_back_by(now, entry.kind, is_arithmetic=is_arithmetic)
         if state:
             warp.free_since = now + 1
         return state or self._throttle(part, warp, now)
@@ -338,6 +340,7 @@ class Sm:
             queued.work, operand = "barrier", int(self._image_row(warp)["operand"])
             warp.at_barrier = warp.at_barrier if operand & ARRIVE_ONLY else operand & 15
             warp.defers = self.program.statics[row["pc"]].mnemonic == "BAR.SYNC.DEFER_BLOCKING"
+            warp.barrier_shut = now + self.gpu.barrier.shut_cycles
         elif row["active"] and kind == Kind.mbarrier:
             if self._image_row(warp)["operand"] != PLAIN:
                 queued.work = "signal"

@@ -10,7 +10,6 @@ import numpy as np
 import simpy
 
 from gpusim.arch.instructions import Kind
-from gpusim.engine.image import FENCED
 from gpusim.program import RoleProgram
 
 __all__ = ["NO_BOARD", "WarpModel"]
@@ -54,7 +53,11 @@ class WarpModel:
     barrier_end: int = 0
     at_barrier: int | None = None
     defers: bool = False
-    """Whether the last barrier holds back only what uses memory."""
+    """Whether the last barrier lets arithmetic go on."""
+    barrier_shut: int = 0
+    """From when on it then keeps the rest from issuing."""
+    slips: int = -1
+    """The row that could issue before that."""
     yielded: bool = False
     brisk: bool = False
     free_since: int = 0
@@ -85,15 +88,21 @@ class WarpModel:
     def of_row(self, row: np.void, name: str) -> int:
         return int(getattr(self.role.accesses, name)[row["access"], self.number - self.role.first_warp])
 
-    def held_back_by(self, now: int, kind: Kind, *, reads_clock: bool) -> str | None:
+    def held_back_by(self, now: int, kind: Kind, *, is_arithmetic: bool) -> str | None:
         """The first thing that keeps the warp from issuing its row, as Nsight names it."""
         if now < self.stall_end:
             return "wait"
         if now < self.branch_end:
             return "branch_resolving"
+        other = self._fence_or_scoreboard(now, kind)
         shut = self.at_barrier is not None or now < self.barrier_end
-        if shut and (kind in FENCED or reads_clock or not self.defers):
+        if self.defers and now < self.barrier_shut and other is None and kind not in (Kind.barrier, Kind.exit):
+            self.slips = self.position
+        if shut and not (self.defers and is_arithmetic) and self.slips != self.position:
             return "barrier"
+        return other
+
+    def _fence_or_scoreboard(self, now: int, kind: Kind) -> str | None:
         if now < self.membar_end:
             return self.fence_state
         long_release, short_release = self._scoreboards(kind)
