@@ -77,6 +77,8 @@ class Issue(Section):
     tensor_after_triple_cycles: Cycles = Field(
         default=0, description="Cycles from an instruction that reads three registers to a tensor instruction.")
     tensor_after_wide_cycles: Cycles = Field(default=0, description="Cycles from an IMAD.WIDE to a tensor instruction.")
+    tensor_read_beside_cycles: Cycles = Field(
+        default=0, description="By which each register that the LSU or the XU reads lengthens a tensor instruction.")
 
 
 class Mio(Section):
@@ -88,8 +90,6 @@ class Mio(Section):
     address_interval_cycles: Count = Field(
         description="Least cycles between memory instructions that the LSU takes from a sub-partition.")
     register_read_cycles: Count = Field(description="Cycles for which the dispatcher waits per register the LSU reads.")
-    tensor_registers: Count = Field(description="Registers that the LSU reads beside one tensor instruction, whose "
-                                                "pipe is busy for one more cycle then.")
     address_bytes_per_cycle: Count = Field(description="Addresses all sub-partitions together send to the LSU.")
     read_release_base_cycles: Cycles = Field(description="From the first operand sent to the release of a read "
                                                          "barrier, for an instruction without operands.")

@@ -46,7 +46,7 @@ class Machine(NamedTuple):
     triple_after_tensor: int
     vector_after_tensor: int
     write_beside_tensor: int
-    tensor_registers: int
+    tensor_read_beside: int
     lookahead: int
     l2_latency: int
     l2_latency_spread: int
@@ -124,7 +124,7 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         triple_after_tensor=spec.issue.triple_after_tensor_cycles,
         vector_after_tensor=spec.issue.vector_after_tensor_cycles,
         write_beside_tensor=spec.shared.write_beside_tensor_cycles,
-        tensor_registers=spec.mio.tensor_registers,
+        tensor_read_beside=spec.issue.tensor_read_beside_cycles,
         lookahead=spec.l2.lookahead_cycles,
         l2_latency=spec.l2.hit_latency_cycles - _cycles_in_the_sm(spec),
         l2_latency_spread=spec.l2.hit_latency_spread_cycles,

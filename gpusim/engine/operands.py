@@ -60,7 +60,8 @@ def _barriers(image: np.ndarray, names: list[str]) -> None:
     only = np.array([name.startswith("BAR.ARV") for name in names])[image["pc"]]
     defers = np.array([name == DEFERRED for name in names])[image["pc"]]
     warps = (packed >> BARRIER_BITS) // THREADS_PER_WARP
-    image["operand"] = np.where(here, packed & 15 | warps << BARRIER_BITS | only * ARRIVE_ONLY | defers * DEFERS, packed)
+    bits = only * ARRIVE_ONLY | defers * DEFERS
+    image["operand"] = np.where(here, packed & 15 | warps << BARRIER_BITS | bits, packed)
 
 
 def _mbarriers(image: np.ndarray, role: RoleProgram, program: Program, names: list[str]) -> None:

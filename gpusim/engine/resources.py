@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 LSU, NO_PIPE, UNIFORM, TENSOR = int(Pipe.lsu), int(Pipe.none), int(Pipe.uniform), int(Pipe.tensor)
-ALU, FMA = int(Pipe.alu), int(Pipe.fma)
+ALU, FMA, XU = int(Pipe.alu), int(Pipe.fma), int(Pipe.xu)
 
 
 @njit(cache=True, nogil=True)
@@ -42,8 +42,22 @@ def free_time(part, mach, row):
 
 
 @njit(cache=True, nogil=True)
+def uses_tensor(part, time):
+    """Whether the sub-partition's tensor pipe is busy."""
+    return part.tensor_end > time
+
+
+@njit(cache=True, nogil=True)
+def hold_tensor(part, mach, registers):
+    """A tensor instruction beside which others' registers are read keeps its pipe that much longer."""
+    part.tensor_end += registers * mach.tensor_read_beside
+    part.pipe_free[TENSOR] = max(part.pipe_free[TENSOR], part.tensor_end)
+
+
+@njit(cache=True, nogil=True)
 def take_pipe(part, mach, row, time):
-    """Keep the pipe for the instruction's interval; tensor instructions and IMAD.WIDE keep each other waiting."""
+    """Keep the pipe for the instruction's interval; tensor instructions and IMAD.WIDE keep each other waiting, and the
+    XU reads its register as the load/store unit does."""
     part.pipe_free[row.pipe] = time + row.interval
     if row.pipe == TENSOR:
         part.tensor_start, part.tensor_interval, part.fetched = time, row.interval, row.fetch
@@ -52,25 +66,10 @@ def take_pipe(part, mach, row, time):
         part.triple_start = time
     elif row.pipe == ALU or row.pipe == FMA:
         part.vector_start = time
+    elif row.pipe == XU and uses_tensor(part, time):
+        hold_tensor(part, mach, 1)
     if row.wide:
         part.pipe_free[TENSOR] = max(part.pipe_free[TENSOR], time + mach.tensor_after_wide)
-
-
-@njit(cache=True, nogil=True)
-def uses_tensor(part, time):
-    """Whether the sub-partition's tensor pipe is busy."""
-    return part.tensor_end > time
-
-
-@njit(cache=True, nogil=True)
-def share_registers(part, mach, row, time):
-    """The interval of a tensor instruction beside which the LSU reads registers gets a cycle longer for every
-    ``mio.tensor_registers`` of them."""
-    if uses_tensor(part, time):
-        part.tensor_reads += row.registers
-        part.tensor_end += part.tensor_reads // mach.tensor_registers
-        part.pipe_free[TENSOR] = max(part.pipe_free[TENSOR], part.tensor_end)
-        part.tensor_reads %= mach.tensor_registers
 
 
 @njit(cache=True, nogil=True)
@@ -78,16 +77,16 @@ def read_operands(part, mach, row, time):
     """The LSU reads the registers of an instruction that it takes at ``time``; returns when it begins to.
 
     It has a path of its own per sub-partition, at half the rate of a register bank, and keeps the dispatcher from
-    reading for a cycle per register only. Beside a tensor instruction it reads ``mio.tensor_registers`` in the latter's
-    interval and the cycle by which that gets longer, and begins when the tensor instruction has read its own.
+    reading for a cycle per register only. Beside tensor instructions it reads one register in each of their intervals,
+    which get longer by it, and begins when the tensor instruction has read its own.
     """
     start, free = time, time + row.path_cycles
     if uses_tensor(part, time):
-        each, interval = mach.tensor_registers, part.tensor_interval + 1
+        interval = part.tensor_interval + mach.tensor_read_beside
         start = max(time, part.tensor_start + mach.triple_after_tensor)
-        start += max(0, (row.registers - 1) * interval // each - row.lead_cycles)
-        free = max(free, time + (row.registers * interval + each - 1) // each)
-    share_registers(part, mach, row, time)
+        start += max(0, (row.registers - 1) * interval - row.lead_cycles)
+        free = max(free, time + row.registers * interval)
+        hold_tensor(part, mach, row.registers)
     part.operand_free = free
     if part.hold_last - part.hold_first >= HOLDS:
         part.hold_first += 1
@@ -123,7 +122,7 @@ def wide_start(part, mach, time):
 @njit(cache=True, nogil=True)
 def dispatch_time(part, mach, row, time):
     """When an instruction that is issued at ``time`` can read its registers; the LSU reads those of its own later, and
-    costs tensor instructions what ``share_registers`` says."""
+    costs tensor instructions what ``hold_tensor`` says."""
     if row.queue >= 0 or row.pipe == NO_PIPE or row.pipe == UNIFORM or row.pipe == LSU or not row.flags & ACTIVE:
         return time
     if row.wide:

@@ -81,8 +81,8 @@ def boards_release(warp, row):
 
 @njit(cache=True, nogil=True)
 def barrier_release(warp, row, boards):
-    """Cycle at which the CTA barrier that the warp has arrived at lets ``row`` issue, whose scoreboards do at ``boards``;
-    beyond NEVER while it is shut. What can issue before it shuts goes on, but no second BAR and no EXIT."""
+    """Cycle at which the CTA barrier that the warp has arrived at lets ``row`` issue, whose scoreboards do at
+    ``boards``; beyond NEVER while it is shut. What can issue before it shuts goes on, but no second BAR, no EXIT."""
     if not row.flags & BLOCKS:
         return 0
     slips = row.kind != BARRIER and row.kind != EXIT and others_release(warp, boards) < warp.barrier_shut

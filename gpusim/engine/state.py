@@ -94,7 +94,6 @@ SUB_PARTITION = np.dtype([
     ("hold_start", "<i8", (HOLDS,)), ("hold_end", "<i8", (HOLDS,)),
     ("pipe_free", "<i8", (len(Pipe),)),
     ("tensor_start", "<i8"), ("tensor_interval", "<i8"), ("tensor_end", "<i8"),  # of the last tensor instruction
-    ("tensor_reads", "<i8"),  # registers that the LSU read beside it and that cost no cycle yet
     ("fetched", "<i8"),  # cycles that its A operand took to read
     ("triple_start", "<i8"), ("vector_start", "<i8"),  # of the last instruction that reads three registers, or fewer
     ("queue_first", "<i8"), ("queue_last", "<i8"),  # a ring

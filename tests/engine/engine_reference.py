@@ -142,8 +142,8 @@ class Sm:
 
     def _held_back(self, part: Part, warp: WarpModel, now: int) -> str | None:
         name, entry = self.program.statics[warp.row["pc"]].mnemonic, self._entry(warp)
-        fixed = entry.kind == Kind.mma or entry.kind == Kind.alu and not entry.variable_latency
-        is_arithmetic = name.startswith("R2UR") or fixed and not name.startswith("UMOV")
+        fixed = entry.kind == Kind.mma or (entry.kind == Kind.alu and not entry.variable_latency)
+        is_arithmetic = name.startswith("R2UR") or (fixed and not name.startswith("UMOV"))
         state = warp.held_back_by(now, entry.kind, is_arithmetic=is_arithmetic)
         if state:
             warp.free_since = now + 1
@@ -309,6 +309,8 @@ class Sm:
                     part.triple_start = now
                 elif entry.pipe in (Pipe.alu, Pipe.fma):
                     part.vector_start = now
+                elif entry.pipe == Pipe.xu:
+                    part.share_registers(self.gpu, 1, now)
                 if image["wide"]:
                     part.tensor_free = max(part.tensor_free, now + self.gpu.issue.tensor_after_wide_cycles)
             if entry.variable_latency:

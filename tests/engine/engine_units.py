@@ -3,7 +3,6 @@ Leaves out what asks for them (engine_reference)."""
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -102,8 +101,8 @@ class Part:
         """[start, end) in which the load/store unit reads registers, and the dispatcher cannot."""
         self.dispatch_free = 0
         self.tensor_free, self.tensor_start, self.tensor_interval, self.fetched = 0, -1000, 0, 0
-        self.tensor_end, self.beside = -1000, 0
-        """Until when the last tensor instruction keeps its pipe, and registers read beside that cost nothing yet."""
+        self.tensor_end = -1000
+        """Until when the last tensor instruction keeps its pipe."""
         self.triple_start = self.vector_start = -1000
         self.last: WarpModel | None = None
         self.last_tensor = -1  # slot
@@ -122,23 +121,24 @@ class Part:
 
     def begins_to_read(self, gpu: GpuSpec, registers: int, lead: int, now: int) -> int:
         """When the load/store unit reads an instruction's first register, if it could go on from there at its own rate:
-        beside tensor instructions it gets a few in each of their intervals, which last a cycle longer for it."""
+        beside tensor instructions it gets one in each of their intervals, which last longer for it."""
         if not self.uses_tensor(now):
             return now
         first = max(now, self.tensor_start + gpu.issue.triple_after_tensor_cycles)
-        return first + max(0, (registers - 1) * (self.tensor_interval + 1) // gpu.mio.tensor_registers - lead)
+        return first + max(0, (registers - 1) * self.lengthened(gpu) - lead)
 
     def read_cycles(self, gpu: GpuSpec, registers: int, alone: int, now: int) -> int:
         """For how long the registers of an instruction keep the path to the load/store unit."""
-        each = (self.tensor_interval + 1) / gpu.mio.tensor_registers if self.uses_tensor(now) else 0
-        return max(alone, math.ceil(registers * each), gpu.mio.address_interval_cycles)
+        beside = registers * self.lengthened(gpu) if self.uses_tensor(now) else 0
+        return max(alone, beside, gpu.mio.address_interval_cycles)
+
+    def lengthened(self, gpu: GpuSpec) -> int:
+        return self.tensor_interval + gpu.issue.tensor_read_beside_cycles
 
     def share_registers(self, gpu: GpuSpec, registers: int, now: int) -> None:
-        """The tensor instruction that is under way keeps its pipe a cycle longer for every few registers."""
+        """The tensor instruction that is under way keeps its pipe longer for every register."""
         if self.uses_tensor(now):
-            self.beside += registers
-            cycles, self.beside = divmod(self.beside, gpu.mio.tensor_registers)
-            self.tensor_end += cycles
+            self.tensor_end += registers * gpu.issue.tensor_read_beside_cycles
             self.tensor_free = max(self.tensor_free, self.tensor_end)
 
     def wide_start(self, gpu: GpuSpec, now: int) -> int:

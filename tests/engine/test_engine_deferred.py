@@ -1,4 +1,4 @@
-"""Compares what waits behind a deferred BAR with an H200's answers (deferred.csv): arithmetic goes on, all else does not.
+"""Compares what waits behind a deferred BAR with an H200's answers (deferred.csv): arithmetic goes on, all else waits.
 Leaves out how long several warps of a sub-partition share its issue slot."""
 
 from __future__ import annotations

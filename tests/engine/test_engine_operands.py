@@ -92,7 +92,7 @@ def test_a_busy_tensor_pipe_keeps_loads_waiting(what: str, busy: int) -> None:
 
 
 SHARES = pd.read_csv(find_data("gpusim/data/hardware/h200/tensor_shares.csv")).set_index(
-    ["what", "every", "quiet", "tensor_warps", "asking_warps"]).sort_index()
+    ["new_b", "what", "every", "quiet", "tensor_warps", "asking_warps"]).sort_index().loc[1]
 ASKING = {
     "LDS": ("LDS", "LDS32", 1), "LDS.128": ("LDS.128", "LDS128", 1), "LDSM.16.M88": ("LDSM.16.M88", "LDSM1", 1),
     "LDSM.16.M88.4": ("LDSM.16.M88.4", "LDSM4", 1), "STS": ("STS", "STS32", 2), "STS.64": ("STS.64", "STS64", 3),
@@ -132,28 +132,28 @@ def lost(what: str, every: int, tensor: int) -> float:
 
 @pytest.mark.parametrize("every", [1, 8])
 @pytest.mark.parametrize("what", ASKING)
-def test_each_register_that_the_load_store_unit_reads_costs_tensor_instructions_half_a_cycle(
+def test_each_register_that_the_load_store_unit_reads_costs_tensor_instructions_a_cycle(
     what: str, every: int,
 ) -> None:
     cycles, batches = beside(what, every)
     simulated = (cycles - beside("NOP", every)[0]) / batches / (BATCH // every)
-    assert simulated == pytest.approx(ASKING[what][2] / 2, abs=0.1)
+    assert simulated == pytest.approx(ASKING[what][2], abs=0.15)
     for warps in (1, 2):
-        assert simulated == pytest.approx(lost(what, every, warps), abs=0.42), f"beside {warps} tensor warps"
+        assert simulated == pytest.approx(lost(what, every, warps), rel=0.22, abs=0.1), f"beside {warps} tensor warps"
 
 
-@pytest.mark.parametrize(("what", "cycles"), [("LDSM.16.M88", 4), ("STS.128", 18), ("LDGSTS", 11), ("STG.128", 21)])
-def test_registers_take_half_an_interval_of_the_tensor_pipe(what: str, cycles: int) -> None:
+@pytest.mark.parametrize("what", ["LDSM.16.M88", "STS.64", "STS.128", "LDGSTS", "STG.128"])
+def test_registers_take_an_interval_of_the_tensor_pipe_each(what: str) -> None:
     """Behind a full queue; measured without the loop's own cycles: as often as NOPs, which issue every second cycle."""
-    idle = SHARES.loc["NOP", 1, 1, 2, 1]
-    line = SHARES.loc[what, 1, 0, 2, 1]
+    idle, line = SHARES.loc["NOP", 1, 1, 2, 1], SHARES.loc[what, 1, 0, 2, 1]
     loops = idle.asking_cycles / idle.batches - 2 * BATCH
-    assert (line.asking_cycles / line.batches - loops) / BATCH == pytest.approx(cycles, rel=0.12)
     lines = 4 if what[:3] in ("LDG", "STG") else 0
     ask = loop([Row(ASKING[what][0], stall=2, access="a")], 60, "ask")
     memory = {"a": Memory(ASKING[what][1], lines=lines)}
     issued = issue_cycles(run(program([(4, BUSY), (1, ask)], memory), small_gpu()), 4)
-    assert np.diff(issued[20:60]).mean() == pytest.approx(cycles, abs=0.5)
+    simulated = np.diff(issued[20:60]).mean()
+    assert simulated == 7 * ASKING[what][2]
+    assert simulated == pytest.approx((line.asking_cycles / line.batches - loops) / BATCH, rel=0.02)
 
 
 def test_copies_come_every_six_cycles_beside_no_tensor_instructions() -> None:

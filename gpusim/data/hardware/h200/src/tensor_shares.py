@@ -54,22 +54,23 @@ def patched(blob: bytes, words: list[tuple[str, str, int]], at: int, what: str, 
     return bytes(cubin)
 
 
-def build(out: Path, what: str, every: int) -> None:
+def build(out: Path, what: str, every: int, new_b: int) -> None:
     kind = COMPILED.get(what, COMPILED["LDS"])
     cubin = out / "compiled"
-    subprocess.run(["nvcc", "-O3", "-arch=sm_90a", "-cubin", f"-DKIND={kind}", f"-DEVERY={every}", "-o", str(cubin),
-                    str(Path(__file__).with_name("tensor_shares_template.cu"))], check=True)
+    subprocess.run(["nvcc", "-O3", "-arch=sm_90a", "-cubin", f"-DKIND={kind}", f"-DEVERY={every}",
+                    f"-DNEW_B={new_b}", "-o", str(cubin), str(Path(__file__).with_name("tensor_shares_template.cu"))], check=True)
     text = subprocess.run(["cuobjdump", "-sass", str(cubin)], check=True, capture_output=True, text=True).stdout
     words = [(offset, text.strip(), int(low, 16) | int(high, 16) << 64) for offset, text, low, high in LINE.findall(text)]
     blob = cubin.read_bytes()
     cubin.unlink()
     at = blob.index(b"".join(struct.pack("<QQ", word & (1 << 64) - 1, word >> 64) for *_, word in words))
     for quiet in (False, True):
-        name = f"{what.replace(' ', '_')}_{every}{'_quiet' if quiet else ''}.cubin"
+        name = f"{what.replace(' ', '_')}_{every}_{new_b}{'_quiet' if quiet else ''}.cubin"
         (out / name).write_bytes(patched(blob, words, at, what, every, quiet=quiet))
 
 
 if __name__ == "__main__":
     for what in (*COMPILED, *REPLACED):
         for every in EVERY:
-            build(Path(sys.argv[1]), what, every)
+            for new_b in (0, 1):
+                build(Path(sys.argv[1]), what, every, new_b)

@@ -1,5 +1,5 @@
 // Template for tensor_shares.py: busy warps have a stream of mma.sync each, one more warp (of one sub-partition or of each) issues 64 / EVERY instructions of a kind
-// and pmevents (NOPs later) in between, over and over until one of the busy ones is through. Prints by warp: cycles, batches.
+// and pmevents (NOPs later) in between, over and over until one of the busy ones is through. NEW_B: the mma.sync do not keep their B operand. Prints by warp: cycles, batches.
 #include <cstdint>
 constexpr int TURNS=32;
 __device__ __forceinline__ void op(int i,uint32_t to,const uint8_t*src,uint32_t*r,uint32_t w0,uint32_t w1,uint32_t w2,uint32_t w3){ i%=8;
@@ -15,11 +15,11 @@ __device__ __forceinline__ void op(int i,uint32_t to,const uint8_t*src,uint32_t*
 extern "C" __global__ void __launch_bounds__(512) tmpl(uint8_t*g,int*out,int busy,int sleep,const uint32_t*in){
   extern __shared__ __align__(1024) uint8_t sm[]; volatile __shared__ int done; uint32_t base=(uint32_t)__cvta_generic_to_shared(sm); int lane=threadIdx.x&31,warp=threadIdx.x>>5; uint32_t x=0; int n=0,start=0,end=0;
   if(threadIdx.x==0) done=0; __syncthreads();
-  if(warp<busy){ float c[8][4]={}; uint32_t a[4]={(uint32_t)lane,1,2,3},b[2]={4,5}; start=clock();
+  if(warp<busy){ float c[8][4]={}; uint32_t a[4]={(uint32_t)lane,1,2,3},b[8][2]; for(int i=0;i<8;i++) for(int j=0;j<2;j++) b[i][j]=in[4+2*i+j]; start=clock();
     #pragma unroll 1
     for(int t=0;t<TURNS;t++){
       #pragma unroll
-      for(int i=0;i<256;i++){ float*d=c[i&7]; asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};":"+f"(d[0]),"+f"(d[1]),"+f"(d[2]),"+f"(d[3]):"r"(a[0]),"r"(a[1]),"r"(a[2]),"r"(a[3]),"r"(b[0]),"r"(b[1])); } }
+      for(int i=0;i<256;i++){ float*d=c[i&7]; uint32_t*e=b[NEW_B?i&7:0]; asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};":"+f"(d[0]),"+f"(d[1]),"+f"(d[2]),"+f"(d[3]):"r"(a[0]),"r"(a[1]),"r"(a[2]),"r"(a[3]),"r"(e[0]),"r"(e[1])); } }
     end=clock(); for(int i=0;i<8;i++) for(int j=0;j<4;j++) x+=__float_as_uint(c[i][j]); if(lane==0) atomicAdd((int*)&done,1);
   } else { uint32_t to=base+32768+(warp&3)*8192+lane*16; uint8_t*src=g+(size_t)(warp&3)*65536+lane*16; uint32_t r[8][4]={}; uint32_t w0=in[0],w1=in[1],w2=in[2],w3=in[3];
     start=clock();
