@@ -1,0 +1,71 @@
+"""Makes cubins out of operand_reads_template.cubin for operand_slots.csv: what arithmetic costs tensor instructions, by the
+slots of its register operands, by its place between two of them, and by whether these keep their A operand.
+
+The loop holds groups of three HMMA; behind the first, after ``offset`` cycles, stands one instruction of a kind, and the
+second HMMA six cycles after the first. ``reuse``: A is in the reuse cache; else it is read again. Kinds name the slots:
+r a register, i an immediate, Z nothing. ``slots.txt`` says which cubin is which; operand_reads_run.cu runs them.
+
+    nvcc -arch=sm_90a -cubin -o operand_reads_template.cubin operand_reads_template.cu
+    python operand_slots.py operand_reads_template.cubin OUT ../sass/*.gz ../sass_micro/*.gz
+"""
+
+import re
+import sys
+from pathlib import Path
+
+from deferred import HMMA, SOURCES, all_words, field, harmless
+from operand_reads import FIRST, LAST, NOP, encode, write_cubins
+
+R, I = r"R\d+(?:\.reuse)?", r"0x\w+"
+KINDS = {
+    "IMAD rrr": rf"IMAD R\d+, {R}, {R}, {R}", "IMAD rir": rf"IMAD R\d+, {R}, {I}, {R}",
+    "IMAD riZ": rf"IMAD R\d+, {R}, {I}, RZ", "IMAD.IADD rir": rf"IMAD\.IADD R\d+, {R}, 0x1, {R}",
+    "IMAD.MOV ZZr": rf"IMAD\.MOV\.U32 R\d+, RZ, RZ, {R}", "VIADD ri": rf"VIADD R\d+, {R}, {I}",
+    "LEA rri": rf"LEA R\d+, {R}, {R}, {I}", "LOP3 rrr": rf"LOP3\.LUT R\d+, {R}, {R}, {R}, {I}, !PT",
+    "LOP3 rir": rf"LOP3\.LUT R\d+, {R}, {I}, {R}, {I}, !PT", "LOP3 rrZ": rf"LOP3\.LUT R\d+, {R}, {R}, RZ, {I}, !PT",
+    "LOP3 riZ": rf"LOP3\.LUT R\d+, {R}, {I}, RZ, {I}, !PT", "IADD3 rrr": rf"IADD3 R\d+, {R}, {R}, {R}",
+    "IADD3 rrZ": rf"IADD3 R\d+, {R}, {R}, RZ", "SEL rZ": rf"SEL R\d+, {R}, RZ, P\d",
+    "ISETP rr": rf"ISETP\.\w+\.AND P\d, PT, {R}, {R}, PT", "F2FP rr": rf"F2FP\.F16\.F32\.PACK_AB R\d+, {R}, {R}",
+    "FADD rr": rf"FADD R\d+, {R}, {R}", "FFMA rrr": rf"FFMA R\d+, {R}, {R}, {R}",
+    "PRMT rir": rf"PRMT R\d+, {R}, {I}, {R}", "NOP": "",
+}
+GROUPS, INTERVAL, REUSE_BITS, NOTHING = 30, 6, 122, 255
+
+
+def with_registers(text: str, word: int, stall: int) -> bytes:
+    """The instruction with other registers in the slots that hold any, none of them kept."""
+    value = int.from_bytes(harmless(text, word, stall), "little")
+    for bit, register in SOURCES.items():
+        if (bit != 32 or value >> 9 & 7 == 1) and value >> bit & NOTHING != NOTHING:
+            value = field(value, bit, 8, register)
+    return field(value, REUSE_BITS, 4, 0).to_bytes(16, "little")
+
+
+def group(tensor: tuple[int, int], number: int, offset: int, what: bytes, *, reuse: bool) -> list[bytes]:
+    def hmma(i: int, stall: int) -> bytes:
+        place = 3 * number + i
+        registers = {16: 8 + 4 * (place % 8), 24: 40, 32: 56 + 2 * (place % 8), 64: 8 + 4 * (place % 8)}
+        return encode(tensor, stall, registers, int(reuse))
+
+    return [hmma(0, offset), what, hmma(1, INTERVAL), hmma(2, INTERVAL)]
+
+
+def main(template: str, out: str, *files: str) -> None:
+    words, codes, names = all_words(list(files)), [], []
+    value = next(word for text, word in words.items() if re.fullmatch(HMMA, text))
+    tensor = (value & (1 << 64) - 1, value >> 64)
+    for kind, pattern in KINDS.items():
+        text = min((text for text in words if re.fullmatch(pattern, text)), key=len, default="")
+        for reuse in (True, False):
+            for offset in range(1, INTERVAL):
+                stall = INTERVAL - offset
+                what = with_registers(text, words[text], stall) if text else encode(NOP, stall, {}, 0)
+                code = [word for i in range(GROUPS) for word in group(tensor, i, offset, what, reuse=reuse)]
+                codes.append([encode(NOP, 1, {}, 0)] * (len(range(FIRST, LAST, 16)) - len(code)) + code)
+                names.append(f"{kind},{offset},{int(reuse)}")
+    write_cubins(template, out, codes)
+    (Path(out) / "slots.txt").write_text("\n".join(names) + "\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
