@@ -1,9 +1,10 @@
 """Makes cubins out of operand_reads_template.cubin for operand_slots.csv: what arithmetic costs tensor instructions, by the
-slots of its register operands, by its place between two of them, and by whether these keep their A operand.
+slots and the banks of its register operands, by its place between two of them, and by whether these keep their A operand.
 
 The loop holds groups of three HMMA; behind the first, after ``offset`` cycles, stands one instruction of a kind, and the
 second HMMA six cycles after the first. ``reuse``: A is in the reuse cache; else it is read again. Kinds name the slots:
-r a register, i an immediate, Z nothing. ``slots.txt`` says which cubin is which; operand_reads_run.cu runs them.
+r a register, i an immediate, Z nothing; ``banks``: e even and o odd registers. ``slots.txt`` says which cubin is which;
+operand_reads_run.cu runs them.
 
     nvcc -arch=sm_90a -cubin -o operand_reads_template.cubin operand_reads_template.cu
     python operand_slots.py operand_reads_template.cubin OUT ../sass/*.gz ../sass_micro/*.gz
@@ -13,7 +14,7 @@ import re
 import sys
 from pathlib import Path
 
-from deferred import HMMA, SOURCES, all_words, field, harmless
+from deferred import HMMA, all_words, field, harmless
 from operand_reads import FIRST, LAST, NOP, encode, write_cubins
 
 R, I = r"R\d+(?:\.reuse)?", r"0x\w+"
@@ -29,16 +30,19 @@ KINDS = {
     "FADD rr": rf"FADD R\d+, {R}, {R}", "FFMA rrr": rf"FFMA R\d+, {R}, {R}, {R}",
     "PRMT rir": rf"PRMT R\d+, {R}, {I}, {R}", "NOP": "",
 }
-GROUPS, INTERVAL, REUSE_BITS, NOTHING = 30, 6, 122, 255
+GROUPS, INTERVAL, REUSE_BITS = 30, 6, 122
+BANKS = ("eoe", "eee", "eeo", "eoo", "oee", "oeo", "ooe", "ooo")
+SOURCES = {24: (88, 87), 32: (90, 89), 64: (92, 91)}
+"""By bit of the 128-bit word: an even and an odd register."""
 
 
-def with_registers(text: str, word: int, stall: int) -> bytes:
-    """The instruction with other registers in the slots that hold any, none of them kept."""
-    value = int.from_bytes(harmless(text, word, stall), "little")
-    for bit, register in SOURCES.items():
-        if (bit != 32 or value >> 9 & 7 == 1) and value >> bit & NOTHING != NOTHING:
-            value = field(value, bit, 8, register)
-    return field(value, REUSE_BITS, 4, 0).to_bytes(16, "little")
+def with_registers(kind: str, text: str, word: int, stall: int, banks: str) -> tuple[bytes, str]:
+    """The instruction with other registers in the slots that hold any, none of them kept; and the banks of these."""
+    value, used, slots = int.from_bytes(harmless(text, word, stall), "little"), "", kind.split()[-1].ljust(3)
+    for (bit, registers), bank, slot in zip(SOURCES.items(), banks, slots, strict=True):
+        if slot == "r":
+            value, used = field(value, bit, 8, registers[bank == "o"]), used + bank
+    return field(value, REUSE_BITS, 4, 0).to_bytes(16, "little"), used
 
 
 def group(tensor: tuple[int, int], number: int, offset: int, what: bytes, *, reuse: bool) -> list[bytes]:
@@ -56,13 +60,20 @@ def main(template: str, out: str, *files: str) -> None:
     tensor = (value & (1 << 64) - 1, value >> 64)
     for kind, pattern in KINDS.items():
         text = min((text for text in words if re.fullmatch(pattern, text)), key=len, default="")
-        for reuse in (True, False):
-            for offset in range(1, INTERVAL):
-                stall = INTERVAL - offset
-                what = with_registers(text, words[text], stall) if text else encode(NOP, stall, {}, 0)
-                code = [word for i in range(GROUPS) for word in group(tensor, i, offset, what, reuse=reuse)]
-                codes.append([encode(NOP, 1, {}, 0)] * (len(range(FIRST, LAST, 16)) - len(code)) + code)
-                names.append(f"{kind},{offset},{int(reuse)}")
+        seen = set()
+        for banks in BANKS:
+            used = with_registers(kind, text, words[text], 1, banks)[1] if text else ""
+            if used in seen:
+                continue
+            seen.add(used)
+            for reuse in (True, False):
+                for offset in range(1, INTERVAL):
+                    stall = INTERVAL - offset
+                    nop = encode(NOP, stall, {}, 0)
+                    what = with_registers(kind, text, words[text], stall, banks)[0] if text else nop
+                    code = [word for i in range(GROUPS) for word in group(tensor, i, offset, what, reuse=reuse)]
+                    codes.append([encode(NOP, 1, {}, 0)] * (len(range(FIRST, LAST, 16)) - len(code)) + code)
+                    names.append(f"{kind},{used},{offset},{int(reuse)}")
     write_cubins(template, out, codes)
     (Path(out) / "slots.txt").write_text("\n".join(names) + "\n")
 
