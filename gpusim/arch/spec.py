@@ -214,7 +214,6 @@ class Fetch(Section):
 class Barrier(Section):
     base_cycles: Cycles = Field(description="BAR.SYNC of a CTA without warps: the constant part.")
     cycles_per_warp: Cycles = Field(description="What each warp of the CTA adds.")
-    shut_cycles: Cycles = Field(description="From a deferred BAR on, in which its warp issues whatever comes.")
 
 
 class Mbarrier(Section):

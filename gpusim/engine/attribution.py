@@ -72,7 +72,7 @@ def attribute_issue(sm, line, warp, row, time):
         start = add_span(sm, line, BRANCH, start, warp.branch_end)
         start = add_span(sm, line, NO_INSTRUCTION, start, warp.code_end)
         start = add_span(sm, line, IMC_MISS, start, warp.constant_end)
-        start = add_span(sm, line, BARRIER, start, barrier_release(warp, row, max(long_release, short_release)))
+        start = add_span(sm, line, BARRIER, start, barrier_release(warp, row))
         start = add_span(sm, line, warp.fence_state, start, warp.membar_end)
         if warp.slept:
             start = add_span(sm, line, LONG, start, long_release - warp.slept)

@@ -13,7 +13,7 @@ from gpusim.engine.clusters import use_cluster_barrier
 from gpusim.engine.image import ACTIVE, FENCE, VARIABLE
 from gpusim.engine.lsu import NO_BOARD, post, writes
 from gpusim.engine.mbarriers import will_follow
-from gpusim.engine.operands import ARRIVE_ONLY, DEFERS, FLUSH, PLAIN
+from gpusim.engine.operands import ARRIVE_ONLY, FLUSH, PLAIN
 from gpusim.engine.operands import STORE as BULK_STORE
 from gpusim.engine.queues import BARRIERS, COMMITS, NOTHING, SHARED, SIGNALS, TAGGED, WRITES, enqueue
 from gpusim.engine.resources import take_pipe
@@ -134,7 +134,6 @@ def send(st, mach, ops, acc, win, s, w, row, time):
         work = BARRIERS
         if not row.operand & ARRIVE_ONLY:
             warp.barrier_end = NEVER + (row.operand & 15)
-            warp.barrier_shut = time + mach.barrier_shut if row.operand & DEFERS else time
     elif row.flags & ACTIVE and row.kind == MBARRIER and row.operand != PLAIN:
         work, token = SIGNALS, send_signal(st, mach, ops, win, s, w, row, time)
     elif row.flags & ACTIVE and row.kind != MBARRIER:

@@ -10,7 +10,7 @@ from gpusim.arch.instructions import Kind, Pipe, wgmma_columns
 from gpusim.errors import UserError
 from gpusim.program import MBarrierAction, Program, RoleProgram
 
-__all__ = ["ARRIVE_ONLY", "DEFERRED", "DEFERS", "FENCES", "FLUSH", "PLAIN", "STORE", "WAVES_SHIFT",
+__all__ = ["ARRIVE_ONLY", "DEFERRED", "FENCES", "FLUSH", "PLAIN", "STORE", "WAVES_SHIFT",
            "asynchronous_operands", "check_units"]
 
 PLAIN, FENCES = -1, -2
@@ -18,8 +18,7 @@ PLAIN, FENCES = -1, -2
 FLUSH, STORE = -2, -3
 """Operands of bulk instructions: closes a bulk group; writes to global memory."""
 ARRIVE_ONLY = 1 << 24
-DEFERS = 1 << 25
-"""Bits in the operand of a BAR; bits 8.. are warps."""
+"""Bit in the operand of a BAR; bits 8.. are warps."""
 DEFERRED = "BAR.SYNC.DEFER_BLOCKING"  # the warp goes on up to the next instruction that is not arithmetic
 ARRIVALS_SHIFT, INDEX_MASK = 16, 0xFF
 THREADS_PER_WARP, BARRIER_BITS = 32, 8
@@ -58,10 +57,8 @@ def asynchronous_operands(
 def _barriers(image: np.ndarray, names: list[str]) -> None:
     here, packed = image["kind"] == Kind.barrier, image["operand"]
     only = np.array([name.startswith("BAR.ARV") for name in names])[image["pc"]]
-    defers = np.array([name == DEFERRED for name in names])[image["pc"]]
     warps = (packed >> BARRIER_BITS) // THREADS_PER_WARP
-    bits = only * ARRIVE_ONLY | defers * DEFERS
-    image["operand"] = np.where(here, packed & 15 | warps << BARRIER_BITS | bits, packed)
+    image["operand"] = np.where(here, packed & 15 | warps << BARRIER_BITS | only * ARRIVE_ONLY, packed)
 
 
 def _mbarriers(image: np.ndarray, role: RoleProgram, program: Program, names: list[str]) -> None:

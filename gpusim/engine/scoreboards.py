@@ -12,7 +12,7 @@ from gpusim.engine.state import BOARDS, GROUPS, NEVER
 __all__ = ["barrier_release", "boards_release", "close_group", "copy_arrived", "groups_release",
            "hold_board", "ready_time", "release", "retire_groups", "settle_board"]
 
-DEPBAR, BARRIER, EXIT = int(Kind.depbar), int(Kind.barrier), int(Kind.exit)
+DEPBAR, EXIT = int(Kind.depbar), int(Kind.exit)
 NO_BOARD = 7
 
 
@@ -80,20 +80,9 @@ def boards_release(warp, row):
 
 
 @njit(cache=True, nogil=True)
-def barrier_release(warp, row, boards):
-    """Cycle at which the CTA barrier that the warp has arrived at lets ``row`` issue, whose scoreboards do at
-    ``boards``; beyond NEVER while it is shut. What can issue before it shuts goes on, but no second BAR, no EXIT."""
-    if not row.flags & BLOCKS:
-        return 0
-    slips = row.kind != BARRIER and row.kind != EXIT and others_release(warp, boards) < warp.barrier_shut
-    return 0 if slips else warp.barrier_end
-
-
-@njit(cache=True, nogil=True)
-def others_release(warp, boards):
-    """What control fields and fetches allow without CTA barriers."""
-    fetched = max(warp.code_end, warp.constant_end)
-    return max(max(warp.stall_end, max(warp.branch_end, fetched)), max(warp.membar_end, boards))
+def barrier_release(warp, row):
+    """Cycle at which the CTA barrier that the warp has arrived at lets ``row`` issue; beyond NEVER while it is shut."""
+    return warp.barrier_end if row.flags & BLOCKS else 0
 
 
 @njit(cache=True, nogil=True)
@@ -102,8 +91,9 @@ def ready_time(warp, row):
     if warp.queued > 0 and (row.kind == EXIT or row.flags & FENCE):
         return NEVER
     long_release, short_release = boards_release(warp, row)
-    boards = max(long_release, short_release)
-    return min(NEVER, max(others_release(warp, boards), barrier_release(warp, row, boards)))
+    fetched = max(warp.code_end, warp.constant_end)
+    released = max(max(barrier_release(warp, row), warp.membar_end), max(long_release, short_release))
+    return min(NEVER, max(max(warp.stall_end, max(warp.branch_end, fetched)), released))
 
 
 @njit(cache=True, nogil=True)

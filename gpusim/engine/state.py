@@ -52,7 +52,6 @@ WARP = np.dtype([
     ("code_end", "<i8"),  # when its next instruction has been fetched
     ("constant_end", "<i8"),  # when its first constants have been
     ("barrier_end", "<i8"),  # NEVER + barrier while waiting at a CTA barrier
-    ("barrier_shut", "<i8"),  # what can issue before does not wait
     ("not_selected", "<i8"),  # cycles since the last issue in which another warp was preferred
     ("dispatch", "<i8"),  # cycles since the last issue in which the dispatcher was held
     ("age", "<i8"),  # order in which warps came to the SM

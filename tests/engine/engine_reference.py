@@ -342,7 +342,6 @@ class Sm:
             queued.work, operand = "barrier", int(self._image_row(warp)["operand"])
             warp.at_barrier = warp.at_barrier if operand & ARRIVE_ONLY else operand & 15
             warp.defers = self.program.statics[row["pc"]].mnemonic == "BAR.SYNC.DEFER_BLOCKING"
-            warp.barrier_shut = now + self.gpu.barrier.shut_cycles
         elif row["active"] and kind == Kind.mbarrier:
             if self._image_row(warp)["operand"] != PLAIN:
                 queued.work = "signal"

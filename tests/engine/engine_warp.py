@@ -54,10 +54,6 @@ class WarpModel:
     at_barrier: int | None = None
     defers: bool = False
     """Whether the last barrier lets arithmetic go on."""
-    barrier_shut: int = 0
-    """From when on it then keeps the rest from issuing."""
-    slips: int = -1
-    """The row that could issue before that."""
     yielded: bool = False
     brisk: bool = False
     free_since: int = 0
@@ -94,15 +90,9 @@ class WarpModel:
             return "wait"
         if now < self.branch_end:
             return "branch_resolving"
-        other = self._fence_or_scoreboard(now, kind)
         shut = self.at_barrier is not None or now < self.barrier_end
-        if self.defers and now < self.barrier_shut and other is None and kind not in (Kind.barrier, Kind.exit):
-            self.slips = self.position
-        if shut and not (self.defers and is_arithmetic) and self.slips != self.position:
+        if shut and not (self.defers and is_arithmetic):
             return "barrier"
-        return other
-
-    def _fence_or_scoreboard(self, now: int, kind: Kind) -> str | None:
         if now < self.membar_end:
             return self.fence_state
         long_release, short_release = self._scoreboards(kind)
