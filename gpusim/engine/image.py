@@ -53,7 +53,7 @@ Of a bulk copy: bulk_bytes in shared memory, wavefronts and tag_cycles what it t
 unit. Of an mbarrier op: bulk_bytes is the number of lanes that take part. cta_mask: as AccessTable has it."""
 
 ACTIVE, TAKEN, YIELD, VARIABLE, WHOLE_LINE, FENCE, FLAG, BLOCKS = 1, 2, 4, 8, 16, 32, 64, 128
-ARITHMETIC, WAITS, GOES_ON = (Kind.alu, Kind.mma), "UMOV", "R2UR"
+WAITS, GOES_ON = "UMOV", "R2UR"
 """Behind a deferred BAR arithmetic of fixed latency goes on, and all else waits: loads and stores, special registers,
 constants, branches, NOPs, the XU; of the uniform datapath UMOV waits, R2UR does not (deferred.csv)."""
 WHOLE_LINE_HINT = "LTC128B"  # PTX: .L2::128B
@@ -144,7 +144,7 @@ def image_of(program: Program, spec: GpuSpec) -> ProgramImage:
 
 def _waits_for_barrier(program: Program, table: np.ndarray) -> np.ndarray:
     names = [static.mnemonic for static in program.statics]
-    fixed = (table["kind"] == Kind.mma) | np.isin(table["kind"], ARITHMETIC) & (table["variable_latency"] == 0)
+    fixed = (table["kind"] == Kind.mma) | (table["kind"] == Kind.alu) & (table["variable_latency"] == 0)
     waits, goes_on = ([name.startswith(prefix) for name in names] for prefix in (WAITS, GOES_ON))
     return ~(fixed | goes_on) | waits
 

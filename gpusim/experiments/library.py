@@ -41,6 +41,9 @@ def simulate(
 
     Raises UserError for what the kernel, the GPU or the configuration refuses, SimulatedFailure for a deadlock.
     """
+    if gpu is not None and not isinstance(gpu, str | Path):
+        raise UserError("a GPU is a name or a YAML file", place="gpu", got=f"a {type(gpu).__name__}",
+                        suggestion='"h200", or the path of a file with "base: h200" and what differs')
     if gpu is not None:
         settings = {"gpu": str(gpu), **settings}
     if isinstance(program, Program):

@@ -13,7 +13,6 @@ TABLE = pd.read_csv(find_data("gpusim/data/hardware/h200/deferred.csv")).query("
 CASES = [pytest.param(*case, id=f"{case[0]} after {case[1]}") for case in
          TABLE[["instruction", "cycles_behind_bar"]].itertuples(index=False, name=None)]
 TENSOR, TIMES = 50, 3
-MEMORY = {"LDS": "LDS32"}
 
 
 def iteration(instruction: str, behind: int, *, stops: bool) -> list[Row]:
@@ -24,14 +23,13 @@ def iteration(instruction: str, behind: int, *, stops: bool) -> list[Row]:
     tensor = [Row("HMMA.16816.F32", stall=6, reads=(4,))] * TENSOR
     stop = Row("BAR.SYNC.DEFER_BLOCKING" if stops else "NOP", stall=behind)
     loops = mnemonic == "BRA"
-    then = [] if loops else [Row(mnemonic, stall=4, off=off, access="a" if mnemonic in MEMORY else ""), *tensor]
+    then = [] if loops else [Row(mnemonic, stall=4, off=off, access="a" if mnemonic == "LDS" else ""), *tensor]
     return [*tensor, stop, *then, Row("BRA", stall=6, jumps=True)]
 
 
 def cycles(instruction: str, behind: int, warps: int, *, stops: bool) -> float:
     body = iteration(instruction, behind, stops=stops)
-    memory = {"a": Memory("LDS32")} if any(row.access for row in body) else {}
-    issued = issue_cycles(run(program([(warps, loop(body, TIMES))], memory), small_gpu()))
+    issued = issue_cycles(run(program([(warps, loop(body, TIMES))], {"a": Memory("LDS32")}), small_gpu()))
     return (issued[-len(body)] - issued[0]) / (TIMES - 1)
 
 

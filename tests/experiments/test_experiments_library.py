@@ -64,6 +64,7 @@ def test_a_configuration_keeps_its_gpu(instant_engine, tmp_path):
     [
         ({"program": "hgemm", "swizle": "none"}, "^swizle=\"none\": unknown key 'swizle'; did you mean 'swizzle'"),
         ({"program": "hgemm", "gpu": "h2000"}, "h2000"),
+        ({"program": "hgemm", "gpu": gs.load_gpu("h200")}, "gpu: a GPU is a name or a YAML file, got a GpuSpec; "),
         ({"program": "hgemm", "flops": 1.0}, "simulate: tensors and flops belong to a kernel; programs bring theirs"),
     ],
 )

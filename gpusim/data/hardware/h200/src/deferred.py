@@ -14,7 +14,7 @@ import re
 import sys
 from pathlib import Path
 
-from operand_reads import FIRST, LAST, NOP, TEXT, encode, sequence, write_cubins
+from operand_reads import FIRST, LAST, NOP, TEXT, control, encode, field, sequence, write_cubins
 
 HMMA, BAR = r"HMMA\.16816\.F32 R\d+, R\d+(?:\.reuse)?, R\d+(?:\.reuse)?, R\d+", r"BAR\.SYNC\.DEFER_BLOCKING 0x0"
 KINDS = ("NOP", "BRA", "@!PT LDS RZ", "LDGDEPBAR", "DEPBAR.LE SB0", "LDC R", "S2R R", "S2UR", "ULDC UR", "UMOV", "USHF",
@@ -23,11 +23,7 @@ KINDS = ("NOP", "BRA", "@!PT LDS RZ", "LDGDEPBAR", "DEPBAR.LE SB0", "LDC R", "S2
          "MUFU.EX2", "I2F", "F2F", "POPC", "BREV", "SHFL.BFLY", "REDUX", "BSSY", "WARPSYNC")
 VARIABLE = ("LDC", "S2R", "S2UR", "MUFU", "SHFL", "I2F", "F2F", "POPC", "BREV", "REDUX", "R2UR", "VOTEU")
 RESULT, SOURCES, UNIFORM_RESULT, FREE_PREDICATE, UNUSED = 94, {24: 88, 32: 89, 64: 90}, 20, 3, 7
-STALL, FENCE_STALLS, EACH = 4, (1, 2, 3, 4, 5, 6, 8), 50
-
-
-def field(word: int, bit: int, width: int, value: int) -> int:
-    return word & ~(((1 << width) - 1) << bit) | value << bit
+STALL, DISTANCES, EACH = 4, (1, 2, 3, 4, 5, 6, 8), 50
 
 
 def all_words(files: list[str]) -> dict[str, int]:
@@ -55,7 +51,7 @@ def harmless(text: str, word: int, stall: int) -> bytes:
     elif base not in ("LDS", "LDGDEPBAR", "DEPBAR", "BSSY", "WARPSYNC", "NOP"):
         word = field(word, 16, 8, RESULT)
     board = 0 if base == "LDGDEPBAR" else 1 if base in VARIABLE else UNUSED
-    return field(word, 105, 21, stall | 1 << 4 | board << 5 | UNUSED << 8).to_bytes(16, "little")
+    return control(word, stall, write=board).to_bytes(16, "little")
 
 
 def main(template: str, out: str, *files: str) -> None:
@@ -79,7 +75,7 @@ def main(template: str, out: str, *files: str) -> None:
                 add(kind, 6, with_barrier, [])
             elif text:
                 add(text.replace(",", ""), 6, with_barrier, [harmless(text, words[text], STALL), *tensors])
-        for behind in FENCE_STALLS:
+        for behind in DISTANCES:
             add("NOP", behind, with_barrier, [encode(NOP, STALL, {}, 0), *tensors])
     write_cubins(template, out, codes)
     (Path(out) / "deferred.txt").write_text("\n".join(names) + "\n")

@@ -34,14 +34,21 @@ def words_of(disassembly: str) -> dict[str, tuple[int, int]]:
             for letter, pattern in PATTERNS.items()} | {"N": NOP}
 
 
+def field(word: int, bit: int, width: int, value: int) -> int:
+    return word & ~(((1 << width) - 1) << bit) | value << bit
+
+
+def control(word: int, stall: int, *, write: int = 7, reuse: int = 0) -> int:
+    """The word with this stall count and no yield; ``write``: the scoreboard that its result releases."""
+    return field(word, 105, 21, stall | 1 << 4 | write << 5 | 7 << 8 | reuse << 17)
+
+
 def encode(word: tuple[int, int], stall: int, registers: dict[int, int], reuse: int) -> bytes:
     """``registers``: by bit of the 128-bit word."""
-    value = word[0] | word[1] << 64
-    value = value & ~(0xF << 12) | 7 << 12  # guard PT
+    value = field(word[0] | word[1] << 64, 12, 4, 7)  # guard PT
     for bit, register in registers.items():
-        value = value & ~(0xFF << bit) | register << bit
-    control = stall | 1 << 4 | 7 << 5 | 7 << 8 | reuse << 17
-    value = value & ~(((1 << 21) - 1) << 105) | control << 105
+        value = field(value, bit, 8, register)
+    value = control(value, stall, reuse=reuse)
     return struct.pack("<QQ", value & (1 << 64) - 1, value >> 64)
 
 

@@ -14,8 +14,8 @@ import re
 import sys
 from pathlib import Path
 
-from deferred import HMMA, all_words, field, harmless
-from operand_reads import FIRST, LAST, NOP, encode, write_cubins
+from deferred import HMMA, all_words, harmless
+from operand_reads import FIRST, LAST, NOP, encode, field, write_cubins
 
 R, I = r"R\d+(?:\.reuse)?", r"0x\w+"
 KINDS = {
@@ -28,7 +28,7 @@ KINDS = {
     "IADD3 rrZ": rf"IADD3 R\d+, {R}, {R}, RZ", "SEL rZ": rf"SEL R\d+, {R}, RZ, P\d",
     "ISETP rr": rf"ISETP\.\w+\.AND P\d, PT, {R}, {R}, PT", "F2FP rr": rf"F2FP\.F16\.F32\.PACK_AB R\d+, {R}, {R}",
     "FADD rr": rf"FADD R\d+, {R}, {R}", "FFMA rrr": rf"FFMA R\d+, {R}, {R}, {R}",
-    "PRMT rir": rf"PRMT R\d+, {R}, {I}, {R}", "NOP": "",
+    "PRMT rir": rf"PRMT R\d+, {R}, {I}, {R}", "MUFU.EX2 Zr": rf"MUFU\.EX2 R\d+, {R}", "I2F Zr": rf"I2F\.RP R\d+, {R}", "NOP": "",
 }
 GROUPS, INTERVAL, REUSE_BITS = 30, 6, 122
 BANKS = ("eoe", "eee", "eeo", "eoo", "oee", "oeo", "ooe", "ooo")

@@ -16,15 +16,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+from operand_reads import control
+
 LINE = re.compile(r"/\*([0-9a-f]{4})\*/\s+([^;]+);\s+/\* 0x([0-9a-f]{16}) \*/\s*\n\s+/\* 0x([0-9a-f]{16}) \*/")
 NOP = 0x7918
 COMPILED = {"LDS": 0, "LDS.128": 1, "STS": 2, "STS.64": 3, "STS.128": 4, "LDGSTS": 5, "STG": 6, "STG.128": 7}
 REPLACED = {"LDSM.16.M88": 0x83B, "LDSM.16.M88.4": 0x83B | 0x200 << 64, "NOP": NOP, "@!PT LDS": 0x984}
 LDSM_REGISTER, EVERY = 20, (1, 8)
-
-
-def control(word: int, stall: int) -> int:
-    return word & ~(((1 << 21) - 1) << 105) | (stall | 1 << 4 | 7 << 5 | 7 << 8) << 105
 
 
 def other(word: int, what: str) -> int:
@@ -57,8 +55,9 @@ def patched(blob: bytes, words: list[tuple[str, str, int]], at: int, what: str, 
 def build(out: Path, what: str, every: int, new_b: int) -> None:
     kind = COMPILED.get(what, COMPILED["LDS"])
     cubin = out / "compiled"
+    source = Path(__file__).with_name("tensor_shares_template.cu")
     subprocess.run(["nvcc", "-O3", "-arch=sm_90a", "-cubin", f"-DKIND={kind}", f"-DEVERY={every}",
-                    f"-DNEW_B={new_b}", "-o", str(cubin), str(Path(__file__).with_name("tensor_shares_template.cu"))], check=True)
+                    f"-DNEW_B={new_b}", "-o", str(cubin), str(source)], check=True)
     text = subprocess.run(["cuobjdump", "-sass", str(cubin)], check=True, capture_output=True, text=True).stdout
     words = [(offset, text.strip(), int(low, 16) | int(high, 16) << 64) for offset, text, low, high in LINE.findall(text)]
     blob = cubin.read_bytes()
