@@ -49,8 +49,9 @@ def add_span(sm, line, state, start, end):
         return start
     line.cycles[state] += end - start
     sm.states[state] += end - start
-    sm.span_state[sm.spans], sm.span_end[sm.spans] = state, end
-    sm.spans += 1
+    if sm.record_end:
+        sm.span_state[sm.spans], sm.span_end[sm.spans] = state, end
+        sm.spans += 1
     return end
 
 
@@ -61,7 +62,7 @@ def throttle_state(row):
     return LG if row.queue == 1 else MATH
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def attribute_issue(sm, line, warp, row, time):
     """Charge the cycles since the warp's last issue. Order as in hardware: what is checked first hides the rest."""
     sm.spans = 0

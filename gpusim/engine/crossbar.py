@@ -10,8 +10,9 @@ from gpusim.engine.memory_state import COALESCER_ENTRIES, MEMORY_COUNTERS
 from gpusim.engine.slices import (
     bits,
     copy_slice,
+    find,
+    locate,
     mix,
-    owner,
     pick,
     read_home,
     read_near,
@@ -20,7 +21,8 @@ from gpusim.engine.slices import (
 )
 from gpusim.engine.views import prefetch
 
-__all__ = ["ask_port", "ask_slice", "expect_line", "pass_port", "read_line", "read_owner", "way_to", "write_line"]
+__all__ = ["ask_port", "ask_slice", "expect_line", "foresee_line", "pass_port", "read_line", "read_owner", "way_to",
+           "write_line"]
 
 WRITE, TO_SMS, COALESCED = (MEMORY_COUNTERS.index(name) for name in (
     "l2_sectors_write", "sectors_to_sms", "coalesced_sectors"))
@@ -41,13 +43,21 @@ def way_to(mach, port, sm, k):
 
 
 @njit(cache=True, nogil=True)
-def expect_line(mem, mach, port, line):
-    """A line will be asked for: the host begins to load what it looks up first."""
-    place = owner(mach, line)
+def expect_line(mem, mach, port, line, place):
+    """A line will be asked for: note its place; the host begins to load what it looks up first."""
+    locate(mach, line, place)
     k = copy_slice(mach, place, port.partition)
     prefetch(mem.shared, (port.gpc, place.hash & (COALESCER_ENTRIES - 1)))
     prefetch(mem.tags, (k, place.set, 0))
     prefetch(mem.tags, (k, place.set, mach.l2_ways - 1))
+
+
+@njit(cache=True, nogil=True)
+def foresee_line(mem, mach, port, place):
+    """A line is about to be asked for, its tags are there: the host begins to load the rest of what L2 knows of it."""
+    k = copy_slice(mach, place, port.partition)
+    place.guess = max(0, find(mem, mach, place, k))
+    prefetch(mem.ways, (k, place.set, place.guess))
 
 
 @njit(cache=True, nogil=True)
@@ -68,24 +78,23 @@ def ask_slice(mem, mach, port, place, way, mask, fill, now):
 
 
 @njit(cache=True, nogil=True)
-def fetch_line(mem, mach, port, sm, line, mask, fill, now):
+def fetch_line(mem, mach, port, sm, place, mask, fill, now):
     """One line's sectors for one SM; returns when they are at its port.
 
     Out through the GPC's port; to the coalescer in front of the slice, which makes one read for up to
     ``sms_per_request`` SMs of the GPC that ask for the same sectors while its answer is due (it remembers the last
     request of a line); to the slice and back; through the GPC's other port, once for all of them.
     """
-    place = owner(mach, line)
     back = way_to(mach, port, sm, place.slice)
     way = ask_port(mem, mach, port, now) + back
     shared = mem.shared[port.gpc, place.hash & (COALESCER_ENTRIES - 1)]
-    due = shared.line == line and shared.sectors == mask and shared.time > now + way
+    due = shared.line == place.line and shared.sectors == mask and shared.time > now + way
     if due and shared.sms < mach.sms_per_request:
         mem.total[0].counters[COALESCED] += bits(mask)
         shared.sms += 1
     else:
         shared.time = ask_slice(mem, mach, port, place, way, mask, fill, now)
-        shared.line, shared.sectors, shared.sms = line, mask, 1
+        shared.line, shared.sectors, shared.sms = place.line, mask, 1
     return max(shared.time, now + way) + back
 
 
@@ -98,20 +107,19 @@ def pass_port(mem, mach, port, mask, now):
 
 
 @njit(cache=True, nogil=True)
-def read_line(mem, mach, port, sm, line, mask, fill, now):
+def read_line(mem, mach, port, sm, place, mask, fill, now):
     """One line's sectors for one SM; returns when they are in the SM."""
-    there = fetch_line(mem, mach, port, sm, line, mask, fill, now)
+    there = fetch_line(mem, mach, port, sm, place, mask, fill, now)
     return there + pass_port(mem, mach, port, mask, now)
 
 
 @njit(cache=True, nogil=True)
-def write_line(mem, mach, port, line, mask, now):
+def write_line(mem, mach, port, place, mask, now):
     """Write sectors through to the owning slice; a far owner costs a pass through both partitions. Returns when the
     owner has them.
 
     Both slices work off what came before at the same time, so the longer backlog is the wait.
     """
-    place = owner(mach, line)
     total, sectors = mem.total[0], bits(mask)
     arrival, near_wait = now + mach.l2_latency / 2, 0.0
     total.counters[WRITE] += sectors
@@ -128,9 +136,8 @@ def write_line(mem, mach, port, line, mask, now):
 
 
 @njit(cache=True, nogil=True)
-def read_owner(mem, mach, port, sm, line, mask, now):
+def read_owner(mem, mach, port, sm, place, mask, now):
     """Read sectors at the slice that owns the line, past all copies: (when it has them, when they are in the SM)."""
-    place = owner(mach, line)
     length = mach.l2_latency + port.length + way_length(mach, sm, place.slice)
     length += mach.fabric_latency if place.partition != port.partition else 0
     there = read_home(mem, mach, place, mask, 0, now, now + length / 2, True)

@@ -35,7 +35,7 @@ HMMA_COUNT = COUNTERS.index("hmma_instructions")
 MMA_EVENT = EVENT_KINDS.index("mma")
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def expect(warp, count, row, is_long):
     """Note at issue what the instruction will release; returns its cp.async group, else its scoreboard barrier."""
     hold_board(warp, row.read_barrier, is_long)
@@ -48,7 +48,7 @@ def expect(warp, count, row, is_long):
     return np.int64(row.write_barrier)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def fixed_latency(sm, part, warp, mach, row, time):
     """Everything that only takes a pipe; sub-partitions share the way of the SM's LDC."""
     if row.pipe != NO_PIPE and row.pipe != LSU:
@@ -123,7 +123,7 @@ def send_signal(st, mach, ops, win, s, w, row, time):
     return np.int64(will_follow(warp, row, time))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def send(st, mach, ops, acc, win, s, w, row, time):
     """An instruction for the load/store unit goes into its queue."""
     sm, warp = st.sms[s], st.warps[s, w]
@@ -148,7 +148,7 @@ def send(st, mach, ops, acc, win, s, w, row, time):
         close_group(warp, np.int64(row.write_barrier), time + row.latency)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def execute(st, mach, ops, acc, bases, win, s, w, row, time):
     """Effects of issuing ``row`` at ``time``, all but EXIT."""
     sm, part, warp = st.sms[s], st.parts[s, w % 4], st.warps[s, w]

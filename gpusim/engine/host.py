@@ -149,7 +149,7 @@ class Host:
             self._requests.put(split_bulk(self._deliver(group.window.requests[: group.window.counts[0]]), self.machine))
         requests = self._requests.take_before(end)
         if len(requests):
-            order = _order(requests["time"], requests["sm"], requests["sequence"])
+            order = _order(requests["time"], requests["sm"])  # those of an SM come in sequence
             room = self._answers.room(self.clusters.size * len(requests))
             self._answers.came(serve(self.memory, self.machine_record, requests, order, self.image.requests,
                                      self.image.flags, self.clusters.peers, self.state.stores, room))
@@ -172,9 +172,16 @@ class Host:
             self.progress(float((self.blocks.end >= 0).sum()) / max(1, len(self.blocks.ctas)))
 
 
-def _order(*keys: np.ndarray) -> np.ndarray:
-    """Rows in the order of the first key, then the second and so on; equal ones stay as they are."""
-    return np.lexsort(keys[::-1])
+def _order(major: np.ndarray, minor: np.ndarray) -> np.ndarray:
+    """Rows in the order of the first key, then the second; equal ones stay as they are.
+
+    One number per row that is unlike all others is sorted several times as fast as two keys are by ``np.lexsort``.
+    """
+    rows = len(major)
+    if not rows:
+        return np.zeros(0, np.int64)
+    keys = (major.astype(np.int64) - major.min()) * (int(minor.max()) - int(minor.min()) + 1) + (minor - minor.min())
+    return np.argsort(keys * rows + np.arange(rows))
 
 
 def request_capacity(sms: int, window_cycles: int) -> int:

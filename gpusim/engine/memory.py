@@ -10,6 +10,7 @@ from gpusim.engine.crossbar import (
     ask_port,
     ask_slice,
     expect_line,
+    foresee_line,
     pass_port,
     read_line,
     read_owner,
@@ -17,7 +18,7 @@ from gpusim.engine.crossbar import (
     write_line,
 )
 from gpusim.engine.flags import SWAP, note_write, word_line, word_value, writes_flag
-from gpusim.engine.slices import copy_slice, owner, touch
+from gpusim.engine.slices import copy_slice, locate, touch
 from gpusim.engine.state import BULK, FENCE_TOKEN
 from gpusim.engine.stores import confirm
 from gpusim.engine.views import borrow
@@ -28,14 +29,15 @@ LINE_BITS = 7
 
 
 @njit(cache=True, nogil=True)
-def serve_flag(mem, mach, flags, request):
+def serve_flag(mem, mach, flags, request, place):
     """A poll or a write of a flag: (when the answer is in the SM, what the warp's flag becomes, -1 for a write)."""
     op, port = flags.ops[request.flag], mem.ports[request.sm]
-    line, mask, now = word_line(flags, request.cta, op) >> LINE_BITS, np.int64(1), float(request.time)
+    mask, now = np.int64(1), float(request.time)
+    locate(mach, word_line(flags, request.cta, op) >> LINE_BITS, place)
     if writes_flag(op.action):
-        note_write(flags, request.cta, op, write_line(mem, mach, port, line, mask, now))
+        note_write(flags, request.cta, op, write_line(mem, mach, port, place, mask, now))
         return now, -1
-    there, back = read_owner(mem, mach, port, request.sm, line, mask, now)
+    there, back = read_owner(mem, mach, port, request.sm, place, mask, now)
     if word_value(flags, flags.words[request.cta, op.slot], there) != op.value:
         return back, request.flag + 1
     if op.action == SWAP:
@@ -44,19 +46,18 @@ def serve_flag(mem, mach, flags, request):
 
 
 @njit(cache=True, nogil=True)
-def serve_lines(mem, mach, lines, request):
+def serve_lines(mem, mach, lines, request, places):
     """Read or write the lines of a request; returns when the last one is in the SM, or in L2."""
+    foresee(mem, mach, request, places)
     port, last = mem.ports[request.sm], float(request.time)
     for j in range(request.count):
         if j < 63 and request.skip >> j & 1:
             continue
-        target = lines[request.first + j]
-        line = (request.base + target.line_offset) >> LINE_BITS
-        mask, time = np.int64(target.sector_mask), float(request.time + j * mach.tag_interval)
+        mask, time = np.int64(lines[request.first + j].sector_mask), float(request.time + j * mach.tag_interval)
         if request.is_write:
-            last = max(last, write_line(mem, mach, port, line, mask, time))
+            last = max(last, write_line(mem, mach, port, places[j], mask, time))
         else:
-            last = max(last, read_line(mem, mach, port, request.sm, line, mask, request.fill, time))
+            last = max(last, read_line(mem, mach, port, request.sm, places[j], mask, request.fill, time))
     return last
 
 
@@ -73,22 +74,21 @@ def answer(row, mach, request, last, flag):
 
 
 @njit(cache=True, nogil=True)
-def multicast(mem, mach, lines, request, places, done, count):
-    """A bulk load for several CTAs of a cluster, ``places[rank]``: (SM, CTA slot). Its lines are read once, for the SM
+def multicast(mem, mach, lines, request, places, peers, done, count):
+    """A bulk load for several CTAs of a cluster, ``peers[rank]``: (SM, CTA slot). Its lines are read once, for the SM
     that asks (never together with what others ask for), and pass the ports of all SMs. Appends their answers to
     ``done``; returns how many there are then."""
-    first, size = count, len(places)
+    first, size = count, len(peers)
     for rank in range(size):
         if request.ranks >> rank & 1:
             answer(done[count], mach, request, float(request.time), -1)
             if request.cta % size != rank:
-                done[count]["sm"], done[count]["slot"] = places[rank, 0], places[rank, 1]
+                done[count]["sm"], done[count]["slot"] = peers[rank, 0], peers[rank, 1]
                 done[count]["cta"] = request.cta - request.cta % size + rank
             count += 1
     for j in range(request.count):
-        target, time = lines[request.first + j], float(request.time + j * mach.tag_interval)
-        mask, line = np.int64(target.sector_mask), (request.base + target.line_offset) >> LINE_BITS
-        port, place = mem.ports[request.sm], owner(mach, line)
+        mask, time = np.int64(lines[request.first + j].sector_mask), float(request.time + j * mach.tag_interval)
+        port, place = mem.ports[request.sm], places[j]
         way = way_to(mach, port, request.sm, place.slice)
         asked = ask_port(mem, mach, port, time)
         there = way + ask_slice(mem, mach, port, place, way + asked, mask, request.fill, time)
@@ -99,11 +99,23 @@ def multicast(mem, mach, lines, request, places, done, count):
 
 
 @njit(cache=True, nogil=True)
-def expect(mem, mach, lines, request):
-    """What a request will look up stands all over the host's memory, which begins to load it."""
+def expect(mem, mach, lines, request, places):
+    """Find the places of a request's lines. What is known of them stands all over the host's memory, which begins to
+    load it."""
+    port = mem.ports[request.sm]
+    if request.count > len(places):
+        raise RuntimeError("more lines in one request than the simulator tracks")
+    for j in range(request.count):
+        line = (request.base + lines[request.first + j].line_offset) >> LINE_BITS
+        expect_line(mem, mach, port, line, places[j])
+
+
+@njit(cache=True, nogil=True)
+def foresee(mem, mach, request, places):
+    """The same once more when the request's turn has come, for what stands where the first look says."""
     port = mem.ports[request.sm]
     for j in range(request.count):
-        expect_line(mem, mach, port, (request.base + lines[request.first + j].line_offset) >> LINE_BITS)
+        foresee_line(mem, mach, port, places[j])
 
 
 @njit(cache=True, nogil=True)
@@ -114,20 +126,23 @@ def serve(memory, machine, requests, order, lines, flag_state, clusters, stores,
     stores: (S,) STORE_ANSWERS.
     """
     count, mach, mem, flags = 0, borrow(machine)[0], borrow(memory), borrow(flag_state)
+    if len(order):
+        expect(mem, mach, lines, requests[order[0]], mem.places[0])
     for i in range(len(order)):
         if i + 1 < len(order):
-            expect(mem, mach, lines, requests[order[i + 1]])
-        request, flag = requests[order[i]], -1
+            expect(mem, mach, lines, requests[order[i + 1]], mem.places[(i + 1) & 1])
+        request, places, flag = requests[order[i]], mem.places[i & 1], -1
         if request.asynchronous == BULK and request.ranks:
-            count = multicast(mem, mach, lines, request, clusters[request.cta // clusters.shape[1]], done, count)
+            peers = clusters[request.cta // clusters.shape[1]]
+            count = multicast(mem, mach, lines, request, places, peers, done, count)
             continue
         if request.token == FENCE_TOKEN:
             written = mem.ports[request.sm].written
             last = max(float(request.time + mach.l2_latency), written + mach.l2_latency / 2)
         elif request.flag >= 0:
-            last, flag = serve_flag(mem, mach, flags, request)
+            last, flag = serve_flag(mem, mach, flags, request, places[0])
         else:
-            last = serve_lines(mem, mach, lines, request)
+            last = serve_lines(mem, mach, lines, request, places)
         if request.is_write:
             if request.asynchronous != BULK:
                 confirm(stores[request.sm], mach, request, last)
@@ -140,8 +155,8 @@ def serve(memory, machine, requests, order, lines, flag_state, clusters, stores,
 @njit(cache=True, nogil=True)
 def warm_lines(mem, machine, first_line, count):
     """Put lines into the slices that own them and into their copies, as after a run that read them."""
-    mach = machine[0]
+    mach, place = machine[0], mem.places[0, 0]
     for line in range(first_line, first_line + count):
-        place = owner(mach, line)
+        locate(mach, line, place)
         for partition in range(mach.partitions):
             touch(mem, mach, place, copy_slice(mach, place, partition)).valid = 15

@@ -11,7 +11,7 @@ import numpy as np
 from gpusim.engine.gpc import PORT_QUEUE, cpcs_of
 from gpusim.engine.machine import Machine
 
-__all__ = ["COALESCER_ENTRIES", "EMPTY", "MEMORY_COUNTERS", "NEAR", "MemoryState", "new_memory",
+__all__ = ["COALESCER_ENTRIES", "EMPTY", "MEMORY_COUNTERS", "MOST_LINES", "NEAR", "MemoryState", "new_memory",
            "settle"]
 
 MEMORY_COUNTERS = ("l2_sectors_read", "l2_sectors_write", "l2_sector_hits_read", "l2_sectors_fabric",
@@ -22,6 +22,12 @@ NEAR = 1 << 60
 COALESCER_ENTRIES = 4096
 """A direct-mapped table per GPC; two lines in one entry lose a chance to share, not correctness."""
 
+MOST_LINES = 64
+"""Of one request: 32 lanes of 16 bytes that start anywhere."""
+
+PLACE = np.dtype([("line", "<i8"), ("hash", "<i8"), ("partition", "<i8"), ("slice", "<i8"), ("set", "<i8"),
+                  ("guess", "<i8")], align=True)
+"""Where a line belongs in L2, see ``gpusim.engine.slices.locate``; guess: the way that holds it, if it still does."""
 WAY = np.dtype([("ready", "<f8"), ("used", "<i8"), ("valid", "<i4"), ("dirty", "<i4")], align=True)
 """State of a line of L2: when its last fill arrives, order of last use, sectors present and written."""
 SHARED_READ = np.dtype([("line", "<i8"), ("time", "<f8"), ("sectors", "<i8"), ("sms", "<i8")], align=True)
@@ -46,6 +52,7 @@ class MemoryState(NamedTuple):
     gpc_requests: np.ndarray  # (G,) PORT_QUEUE: reads that the SMs of a GPC ask for
     gpc_data: np.ndarray  # (G,) PORT_QUEUE: what they receive together
     shared: np.ndarray  # (G, COALESCER_ENTRIES) SHARED_READ
+    places: np.ndarray  # (2, MOST_LINES) PLACE: of the lines of the request that is served and the next one, in turn
     total: np.ndarray  # (1,) TOTAL
 
 
@@ -60,7 +67,8 @@ def new_memory(
         lookup_free=np.zeros(mach.slices), channel_free=np.zeros(mach.dram_channels),
         ports=np.zeros(mach.num_sms, PORT),
         gpc_requests=np.zeros(gpcs, PORT_QUEUE), gpc_data=np.zeros(gpcs, PORT_QUEUE),
-        shared=np.zeros((gpcs, COALESCER_ENTRIES), SHARED_READ), total=np.zeros(1, TOTAL))
+        shared=np.zeros((gpcs, COALESCER_ENTRIES), SHARED_READ), places=np.zeros((2, MOST_LINES), PLACE),
+        total=np.zeros(1, TOTAL))
     memory.shared["line"] = EMPTY
     memory.ports["cpc"] = cpcs_of(gpc, cpcs_per_gpc)
     memory.ports["gpc"], memory.ports["partition"] = gpc, gpc % mach.partitions

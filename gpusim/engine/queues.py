@@ -17,7 +17,7 @@ turn at an mbarrier, nothing (it passes on its way to the CTA's barrier)."""
 PARTS = 4
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def enqueue(sm, parts, mach, p, warp, w, work, token, registers, time):
     """An instruction of warp slot ``w`` comes to the queue of sub-partition ``p`` at ``time``."""
     part = parts[p]
@@ -31,7 +31,7 @@ def enqueue(sm, parts, mach, p, warp, w, work, token, registers, time):
         choose_next(sm, parts, mach, time)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def head_time(sm, part, mach):
     """When the load/store unit can take the oldest instruction of a queue.
 
@@ -52,7 +52,7 @@ def head_time(sm, part, mach):
     return max(time, max(room, sm.address_path))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def choose_next(sm, parts, mach, now):
     """The head that can go first is next, at ``now`` or later; of several, the sub-partitions take turns."""
     sm.next_accept = NEVER

@@ -54,7 +54,7 @@ def hold_tensor(part, mach, registers):
     part.pipe_free[TENSOR] = max(part.pipe_free[TENSOR], part.tensor_end)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def take_pipe(part, mach, row, time):
     """Keep the pipe for the instruction's interval; tensor instructions and IMAD.WIDE keep each other waiting, and the
     XU reads its register as the load/store unit does."""
@@ -119,7 +119,7 @@ def wide_start(part, mach, time):
     return max(time, begun + mach.wide_after_tensor)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def dispatch_time(part, mach, row, time):
     """When an instruction that is issued at ``time`` can read its registers; the LSU reads those of its own later, and
     costs tensor instructions what ``hold_tensor`` says."""

@@ -22,7 +22,7 @@ from gpusim.engine.resources import dispatch_time, free_time, pass_data_stage
 from gpusim.engine.result import EVENT_KINDS, WARP_STATES
 from gpusim.engine.scoreboards import copy_arrived, ready_time
 from gpusim.engine.state import BULK, COUNTERS, FENCE_TOKEN, NEVER
-from gpusim.engine.views import borrow
+from gpusim.engine.views import borrow, prefetch
 from gpusim.engine.warpgroup import approach_wgmma, start_wgmma
 
 __all__ = ["advance_group"]
@@ -112,7 +112,7 @@ def shares_cta(warps, w, holder):
     return holder >= 0 and warps[w].cta_slot == warps[holder].cta_slot
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def select(part, mach, warps, ops, time):
     """The warp to issue at ``time``; the other eligible ones are not selected in this cycle.
 
@@ -140,7 +140,7 @@ def select(part, mach, warps, ops, time):
     return best
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def look_ahead(part, mach, warps, ops):
     """Earliest cycle in which the sub-partition can issue again."""
     earliest = NEVER
@@ -150,7 +150,7 @@ def look_ahead(part, mach, warps, ops):
     part.next_issue = earliest
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def hold_others(part, warps, w, time, dispatched):
     """An issued instruction waits for the register file: no other warp of the sub-partition can issue until then."""
     for i in range(part.live):
@@ -170,7 +170,7 @@ def leave(part, w):
     part.live = kept
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def retire(sm, slot, line, warp, time):
     """EXIT: the warp leaves once its stores have left the SM; the CTA ends with its last warp: then 1, else 0."""
     end = max(time + 1, warp.drain)
@@ -225,6 +225,7 @@ def issue(st, mach, ops, acc, bases, win, s, p, time):
             if following.kind == WGMMA:
                 approach_wgmma(st, mach, s, w)
             warp.ready = ready_time(warp, following)
+            prefetch(win.statics, following.pc)
         else:
             leave(part, w)
             slot = st.slots[s, warp.cta_slot]
@@ -350,9 +351,10 @@ def advance_sm(st, mach, ops, acc, bases, win, s, done, first, last, end):
         if sm.next_accept < time:
             serve_queue(st, mach, ops, acc, bases, win, s)
             continue
-        for p in range(4):
-            if parts[p].next_issue == time:
-                issue(st, mach, ops, acc, bases, win, s, p, time)
+        p = 0
+        while parts[p].next_issue != time:
+            p += 1
+        issue(st, mach, ops, acc, bases, win, s, p, time)
 
 
 @njit(cache=True, nogil=True)

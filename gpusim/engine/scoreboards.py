@@ -61,7 +61,7 @@ def board_release(warp, board, allowed):
     return warp.scoreboard[board], warp.long_board[board] != 0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def boards_release(warp, row):
     """(long, short): cycles at which what the instruction waits for releases, by the memory it belongs to."""
     long_release, short_release = 0, 0
@@ -85,7 +85,7 @@ def barrier_release(warp, row):
     return warp.barrier_end if row.flags & BLOCKS else 0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def ready_time(warp, row):
     """First cycle in which the control fields let the warp issue ``row``; NEVER while memory or a barrier decides."""
     if warp.queued > 0 and (row.kind == EXIT or row.flags & FENCE):

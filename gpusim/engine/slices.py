@@ -10,21 +10,19 @@ from numba import njit
 
 from gpusim.engine.memory_state import MEMORY_COUNTERS, NEAR
 
-__all__ = ["Place", "bits", "copy_slice", "find", "mix", "owner", "pick", "read_home", "read_near", "refresh_wait",
-           "slice_wait", "touch", "wait", "write_wait"]
+__all__ = ["Owner", "bits", "copy_slice", "find", "locate", "mix", "owner", "pick", "read_home", "read_near",
+           "refresh_wait", "slice_wait", "touch", "wait", "write_wait"]
 
 READ, HIT, FABRIC, DRAM_READ, DRAM_WRITTEN = (MEMORY_COUNTERS.index(name) for name in (
     "l2_sectors_read", "l2_sector_hits_read", "l2_sectors_fabric", "dram_bytes_read", "dram_bytes_written"))
 
 
-class Place(NamedTuple):
-    """Where a line belongs in L2, see ``owner``."""
+class Owner(NamedTuple):
+    """Where a line belongs in L2."""
 
     partition: int
     slice: int
     set: int
-    line: int
-    hash: int
 
 
 @njit(cache=True, nogil=True)
@@ -54,7 +52,14 @@ def owner(mach, line):
     k = line - turn * mach.slices + pick(mix(turn), 0, mach.slices)
     x = turn - lap * mach.l2_sets + pick(mix(lap), 20, mach.l2_sets)
     k, x = k - mach.slices * (k >= mach.slices), x - mach.l2_sets * (x >= mach.l2_sets)
-    return Place(k * mach.partitions // mach.slices, k, x, line, mix(line))
+    return Owner(k * mach.partitions // mach.slices, k, x)
+
+
+@njit(cache=True, nogil=True)
+def locate(mach, line, place):
+    """Note in ``place`` all that is known of a line without looking it up."""
+    place.partition, place.slice, place.set = owner(mach, line)
+    place.line, place.hash, place.guess = line, mix(line), 0
 
 
 @njit(cache=True, nogil=True)
@@ -71,6 +76,8 @@ def bits(mask):
 @njit(cache=True, nogil=True)
 def find(mem, mach, place, k):
     """Which way of slice ``k`` holds the line; -1: none."""
+    if mem.tags[k, place.set, place.guess] == place.line:
+        return place.guess
     for y in range(mach.l2_ways):
         if mem.tags[k, place.set, y] == place.line:
             return y
