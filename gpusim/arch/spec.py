@@ -85,7 +85,6 @@ class Mio(Section):
     queue_depth: Count = Field(description="Memory instructions a sub-partition may have waiting for the LSU.")
     buffer_registers: Count = Field(ge=6, le=32, description="32-bit registers of a warp, address and data, of the "
                                     "instructions that the LSU has taken, in order; STG.128 has six.")
-    lsu_entries: Count = Field(description="Shared-memory accesses of an SM between that buffer and the data stage.")
     operand_bytes_per_cycle: Count = Field(description="Addresses and data one sub-partition sends to the LSU.")
     address_interval_cycles: Count = Field(
         description="Least cycles between memory instructions that the LSU takes from a sub-partition.")
@@ -99,11 +98,11 @@ class Shared(Section):
     banks: Count = Field(description="Banks of shared memory, 4 bytes wide.")
     bytes_per_wavefront: Count = Field(description="Bytes all banks deliver in one wavefront.")
     wavefronts_per_cycle: Count = Field(description="Wavefronts of an SM per cycle.")
-    wavefront_interval_cycles_per_warp: Count = Field(description="Cycles between wavefronts of one sub-partition.")
     write_beside_tensor_cycles: Cycles = Field(
         default=0, description="What a busy tensor pipe adds until a load's result is in registers.")
     latency_cycles_per_wavefront: Cycles = Field(
-        description="Latency each wavefront of a load adds; that of its instruction has the first one.")
+        description="Latency each wavefront of a load adds; that of its instruction has the first one. As many times "
+                    "wavefronts_per_cycle accesses are under way at once.")
 
 
 class L1(Section):
@@ -186,9 +185,7 @@ class Dram(Section):
 
 
 class LaunchCost(Section):
-    few_sms: Amount = Field(description="SMs at most for few_sms_pct.")
-    few_sms_pct: Cycles = Field(description="A GPC of which so few SMs work runs this much slower than the idle ones, "
-                                            "whose cycles the profiler reports as elapsed.")
+    few_sms: Amount = Field(description="SMs at most that leave a GPC idle, whose faster clock the profiler reports.")
     gpc_spread_pct: Rate = Field(description="By how much the fastest GPC is above the slowest where more SMs work.")
     start_cycles: Cycles = Field(description="From the start of the kernel to its first CTAs.")
     end_cycles: Cycles = Field(description="From the last write to the end of the kernel.")

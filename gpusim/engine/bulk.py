@@ -8,7 +8,7 @@ from numba import njit
 
 from gpusim.engine.machine import Machine
 from gpusim.engine.mbarriers import settle_phase
-from gpusim.engine.resources import pass_data_stage
+from gpusim.engine.resources import hold_data_stage
 from gpusim.engine.scoreboards import close_group, release
 from gpusim.engine.state import BULK, COUNTERS, GROUPS
 
@@ -38,7 +38,7 @@ def start_load(sm, warp, mach, row, access, time):
 def start_store(sm, warp, mach, row, access, time):
     """Lines are read from shared memory and leave through the SM's port; returns when the first one does."""
     start = max(time + mach.tma_start, sm.tma_free)
-    passed = pass_data_stage(sm, start, access.wavefronts)
+    passed = hold_data_stage(sm, mach, start, access.wavefronts)
     leaves = max(start, sm.write_port)
     sm.write_port = leaves + access.data_cycles
     sm.tma_free = max(start + max(access.tag_cycles, mach.tma_box_interval), max(passed, sm.write_port))

@@ -12,19 +12,30 @@ from gpusim.engine.barriers import reach_barrier
 from gpusim.engine.image import FLAG, WHOLE_LINE
 from gpusim.engine.l1 import look_up
 from gpusim.engine.mbarriers import use_mbarrier
-from gpusim.engine.queues import BARRIERS, COMMITS, NOTHING, SHARED, SIGNALS, choose_next, pass_buffer, take_head
+from gpusim.engine.queues import (
+    BARRIERS,
+    COMMITS,
+    NOTHING,
+    SHARED,
+    SIGNALS,
+    choose_next,
+    keep_buffer,
+    pass_buffer,
+    take_head,
+    turn_in_buffer,
+)
 from gpusim.engine.resources import (
-    occupy_lsu,
     occupy_tags,
     operands_read,
     pass_data_stage,
     pass_tag_stage,
+    path_room,
     read_operands,
     uses_tensor,
     write_copy,
 )
 from gpusim.engine.scoreboards import copy_arrived, settle_board
-from gpusim.engine.state import COUNTERS
+from gpusim.engine.state import COUNTERS, WARP_LOADS
 from gpusim.engine.stores import store
 
 __all__ = ["NO_BOARD", "accept", "post", "writes"]
@@ -50,18 +61,21 @@ def count_shared(sm, access, side):
 
 @njit(cache=True, nogil=True)
 def shared_access(sm, warp, mach, row, waves, stores, start, late):
-    """LDS, LDSM, STS, STSM, SHFL: operands, data stage; one wavefront every other cycle for one warp alone.
+    """LDS, LDSM, STS, STSM, SHFL: operands, then a path through the data stage; accesses of a warp one after the other,
+    but those of other warps need not wait for that, and some loads wait outside of the buffer (between_loads.csv).
 
-    A store keeps its entry that long; loads leave theirs as fast as the stage goes, and their results come late;
-    ``late`` cycles more until they are in registers. The latency of an instruction is that of one wavefront.
+    Results are in registers ``late`` cycles later than usual. The latency of an instruction is that of one wavefront.
     """
-    arrival = max(start + row.lead_cycles, pass_buffer(sm, mach, start, sm.lsu[sm.lsu_head], row.registers))
-    passed = pass_data_stage(sm, arrival, waves)
+    arrival = max(start + row.lead_cycles, turn_in_buffer(sm, start, path_room(sm, mach)))
+    warp.data_free = pass_data_stage(sm, mach, arrival, waves, warp.data_free)
+    begun = warp.data_free - waves * mach.wavefront_interval
+    if not stores:
+        before = warp.load_count % WARP_LOADS
+        begun = max(sm.front, warp.load_ends[before])
+        warp.load_ends[before], warp.load_count = warp.data_free, warp.load_count + 1
+    keep_buffer(sm, mach, begun, row.registers)
     sm.counters[STAGE_CYCLES] += waves
-    alone = max(arrival, warp.data_free) + mach.shared_latency_per_wavefront * waves
-    warp.data_free = max(passed, alone)
-    occupy_lsu(sm, mach, warp.data_free if stores else passed)
-    settle_board(warp, row.write_barrier, warp.data_free + row.latency - mach.shared_latency_per_wavefront + late)
+    settle_board(warp, row.write_barrier, warp.data_free + row.latency - mach.wavefront_interval + late)
     settle_board(warp, row.read_barrier, operands_read(mach, start, row))
     sm.counters[LDSM_COUNT] += row.kind == LDMATRIX
 
@@ -71,11 +85,9 @@ def take_turn(sm, mach, row, start):
     """Pass the data stage without data, as copies do on their way to the tag stage, and what is predicated off.
 
     Returns (when it leaves the buffer, when it has passed)."""
-    entered = pass_buffer(sm, mach, start, sm.lsu[sm.lsu_head], row.registers)
-    passed = pass_data_stage(sm, entered, 1)
+    entered = pass_buffer(sm, mach, start, path_room(sm, mach), row.registers)
     sm.counters[STAGE_CYCLES] += 1
-    occupy_lsu(sm, mach, passed)
-    return entered, passed
+    return entered, pass_data_stage(sm, mach, entered, 1, entered) - mach.wavefront_interval + 1
 
 
 @njit(cache=True, nogil=True)
@@ -138,9 +150,8 @@ def expect_answers(warp, token, is_copy, more):
 def hit_l1(sm, warp, mach, access, token, is_copy, leaves):
     """All sectors of an access are in L1: they cross the data stage as those of shared memory do."""
     waves = np.int64(access.data_cycles)
-    passed = max(pass_data_stage(sm, leaves, waves), sm.tag_stage)
+    warp.data_free = max(pass_data_stage(sm, mach, leaves, waves, warp.data_free), sm.tag_stage)
     sm.counters[STAGE_CYCLES] += waves
-    warp.data_free = max(passed, max(leaves, warp.data_free) + mach.shared_latency_per_wavefront * waves)
     there = warp.data_free + mach.l1_after_data
     if is_copy:
         copy_arrived(warp, token, there)

@@ -24,11 +24,11 @@ class Machine(NamedTuple):
     sub_partitions: int
     policy: int
     mio_queue_depth: int
-    lsu_entries: int
+    data_paths: int
     tag_entries: int
     buffer_registers: int
     read_release_base: int
-    shared_latency_per_wavefront: int
+    wavefront_interval: int
     tag_interval: int
     commit_write: int
     barrier_base: int
@@ -101,11 +101,11 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         sub_partitions=spec.sm.sub_partitions,
         policy=POLICIES.index(policy or spec.issue.policy),
         mio_queue_depth=spec.mio.queue_depth,
-        lsu_entries=spec.mio.lsu_entries,
+        data_paths=spec.shared.wavefronts_per_cycle * spec.shared.latency_cycles_per_wavefront,
         tag_entries=spec.l1.tag_entries,
         buffer_registers=spec.mio.buffer_registers,
         read_release_base=spec.mio.read_release_base_cycles,
-        shared_latency_per_wavefront=spec.shared.latency_cycles_per_wavefront,
+        wavefront_interval=spec.shared.latency_cycles_per_wavefront,
         tag_interval=spec.l1.tag_interval_cycles,
         commit_write=spec.l1.commit_write_cycles,
         barrier_base=spec.barrier.base_cycles,

@@ -8,7 +8,7 @@ from numba import njit
 
 from gpusim.engine.messages import REMOTE_ARRIVE, post_message
 from gpusim.engine.queues import pass_buffer
-from gpusim.engine.resources import occupy_lsu, operands_read, pass_data_stage
+from gpusim.engine.resources import operands_read, pass_data_stage, path_room
 from gpusim.engine.scoreboards import close_group, ready_time, settle_board
 from gpusim.engine.state import BOARDS, COUNTERS, GROUPS, NEVER
 from gpusim.program import MBarrierAction
@@ -29,11 +29,9 @@ def waits_for(index, parity):
 @njit(cache=True, nogil=True)
 def pass_shared(sm, mach, row, start):
     """One turn at the data stage, on the way of all shared accesses; returns when it has passed."""
-    arrival = max(start + row.lead_cycles, pass_buffer(sm, mach, start, sm.lsu[sm.lsu_head], row.registers))
-    passed = pass_data_stage(sm, arrival, 1)
-    occupy_lsu(sm, mach, passed)
+    arrival = max(start + row.lead_cycles, pass_buffer(sm, mach, start, path_room(sm, mach), row.registers))
     sm.counters[STAGE_CYCLES] += 1
-    return passed
+    return pass_data_stage(sm, mach, arrival, 1, arrival) - mach.wavefront_interval + 1
 
 
 @njit(cache=True, nogil=True)

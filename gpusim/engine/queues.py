@@ -8,7 +8,7 @@ from numba import njit
 from gpusim.engine.state import NEVER, QUEUE_ENTRIES
 
 __all__ = ["BARRIERS", "COMMITS", "NOTHING", "SHARED", "SIGNALS", "TAGGED", "WRITES", "choose_next", "enqueue",
-           "pass_buffer", "take_head"]
+           "keep_buffer", "pass_buffer", "take_head", "turn_in_buffer"]
 
 NOTHING, SHARED, TAGGED, COMMITS, WRITES, SIGNALS, BARRIERS = range(7)
 """What an instruction needs of the load/store unit: a turn (predicated off), an entry for its wavefronts, an
@@ -64,12 +64,24 @@ def choose_next(sm, parts, mach, now):
 
 
 @njit(cache=True, nogil=True)
-def pass_buffer(sm, mach, start, room, registers):
-    """An instruction leaves the load/store unit's input buffer, in order, when what it needs next has ``room``."""
-    sm.front = max(max(sm.front, start), room)
+def keep_buffer(sm, mach, until, registers):
+    """The instruction's registers keep their places in the load/store unit's input buffer until then."""
     for _ in range(registers):
-        sm.buffer[sm.buffer_head] = sm.front
+        sm.buffer[sm.buffer_head] = until
         sm.buffer_head = sm.buffer_head + 1 if sm.buffer_head + 1 < mach.buffer_registers else 0
+
+
+@njit(cache=True, nogil=True)
+def turn_in_buffer(sm, start, room):
+    """When it is an instruction's turn in that buffer: in order, when what it needs next has ``room``."""
+    sm.front = max(max(sm.front, start), room)
+    return sm.front
+
+
+@njit(cache=True, nogil=True)
+def pass_buffer(sm, mach, start, room, registers):
+    """An instruction leaves the buffer when it is its turn."""
+    keep_buffer(sm, mach, turn_in_buffer(sm, start, room), registers)
     return sm.front
 
 

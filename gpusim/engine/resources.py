@@ -12,11 +12,12 @@ from gpusim.engine.state import HOLDS, NEVER
 __all__ = [
     "dispatch_time",
     "free_time",
-    "occupy_lsu",
+    "hold_data_stage",
     "occupy_tags",
     "operands_read",
     "pass_data_stage",
     "pass_tag_stage",
+    "path_room",
     "read_operands",
     "take_pipe",
     "uses_tensor",
@@ -97,13 +98,6 @@ def read_operands(part, mach, row, time):
 
 
 @njit(cache=True, nogil=True)
-def occupy_lsu(sm, mach, until):
-    """The instruction keeps its entry of the load/store unit until its last wavefront has passed."""
-    sm.lsu[sm.lsu_head] = until
-    sm.lsu_head = sm.lsu_head + 1 if sm.lsu_head + 1 < mach.lsu_entries else 0
-
-
-@njit(cache=True, nogil=True)
 def occupy_tags(sm, mach, until):
     """The instruction keeps its entry of the queue for the tag stage until its last line has passed."""
     sm.tags[sm.tag_head] = until
@@ -149,11 +143,47 @@ def operands_read(mach, start, row):
 
 
 @njit(cache=True, nogil=True)
-def pass_data_stage(sm, arrival, cycles):
-    """Take the SM's 128-byte data stage for ``cycles``: accesses of the LSU and data from memory, first come first
-    served. Returns when the last wavefront has passed."""
-    sm.data_stage = max(sm.data_stage, arrival) + cycles
-    return sm.data_stage
+def path_room(sm, mach):
+    """First cycle in which one of the paths through the data stage is free."""
+    room = sm.paths[0]
+    for i in range(1, mach.data_paths):
+        room = min(room, sm.paths[i])
+    return room
+
+
+@njit(cache=True, nogil=True)
+def show_wavefronts(sm, arrival, waves):
+    """Give wavefronts a place among the events of the data stage, one per cycle."""
+    sm.data_stage = max(sm.data_stage, arrival) + waves
+
+
+@njit(cache=True, nogil=True)
+def pass_data_stage(sm, mach, arrival, waves, earliest):
+    """Take a path through the SM's 128-byte data stage from ``earliest`` on, not before ``arrival``: that of all free
+    ones which has been so for the shortest time, else the first to get free. Returns when the path is free again.
+
+    A path moves a wavefront every other cycle, so the stage moves one per cycle only while two accesses are under way;
+    those of one warp follow each other (data_paths.csv).
+    """
+    show_wavefronts(sm, arrival, waves)
+    best, begin = 0, max(arrival, earliest)
+    for i in range(1, mach.data_paths):
+        free, other = sm.paths[i], sm.paths[best]
+        if (free <= begin < other) or (free <= begin and free > other) or other > free > begin:
+            best = i
+    sm.paths[best] = max(begin, sm.paths[best]) + mach.wavefront_interval * waves
+    return sm.paths[best]
+
+
+@njit(cache=True, nogil=True)
+def hold_data_stage(sm, mach, arrival, waves):
+    """Wavefronts at full rate, of units that do not go through the load/store unit: the paths move that many less.
+    Returns when the last one has passed."""
+    show_wavefronts(sm, arrival, waves)
+    passed = max(arrival, path_room(sm, mach)) + waves
+    for i in range(mach.data_paths):
+        sm.paths[i] = max(sm.paths[i], arrival) + waves * mach.wavefront_interval // mach.data_paths
+    return passed
 
 
 @njit(cache=True, nogil=True)

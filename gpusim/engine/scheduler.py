@@ -266,7 +266,9 @@ def complete(sm, part, mach, warp, ops, done):
 
     Returns when the data are there, 0 if the warp has left without waiting for them.
     """
-    passed = pass_data_stage(sm, done.time, done.data_cycles) if done.data_cycles else done.time
+    passed = np.int64(done.time)
+    if done.data_cycles:
+        passed = pass_data_stage(sm, mach, passed, done.data_cycles, passed) - mach.wavefront_interval + 1
     sm.counters[STAGE_CYCLES] += done.data_cycles
     if done.age != warp.age or not (warp.live or warp.async_arrivals):
         return np.int64(0)
@@ -335,7 +337,7 @@ def advance_sm(st, mach, ops, acc, bases, win, s, done, first, last, end):
         upcoming = min(time, sm.next_accept)
         event = sm.wgmma_event
         if event <= upcoming and event < end and (first == last or event <= done[first].time):
-            start_wgmma(st, ops, win, s, event)
+            start_wgmma(st, mach, ops, win, s, event)
             continue
         if first < last and done[first].time <= upcoming:
             w = done[first].slot

@@ -114,7 +114,9 @@ def simulate(
     blocks.launch(start)
     last = host.run()
     drained = max(last, int(np.ceil(memory.total[0]["last_write"])))
-    cycles = _elapsed(spec, blocks, start, drained) + spec.launch.end_cycles if launch_overhead else drained
+    cycles = drained
+    if launch_overhead:
+        cycles = _elapsed(spec, blocks, _multiplies(image), start, drained) + spec.launch.end_cycles
     result = _result(program, spec, host, cycles, clock_mhz, blocks_per_sm, time.perf_counter() - began, compiled,
                      {"fidelity": fidelity, "l2": l2, "launch_overhead": launch_overhead,
                       "policy": POLICIES[machine.policy]})
@@ -148,10 +150,14 @@ def _blocks_per_sm(program: Program, spec: GpuSpec) -> int:
     return fit.blocks_per_sm
 
 
+def _multiplies(image: ProgramImage) -> bool:
+    """Whether the program uses tensor cores."""
+    return bool(np.isin(image.ops["kind"], (Kind.mma, Kind.wgmma)).any())
+
+
 def _clock_mhz(image: ProgramImage, program: Program, spec: GpuSpec) -> float:
     """Clock of the SMs: lower when many of them use their tensor cores."""
-    multiplies = np.isin(image.ops["kind"], (Kind.mma, Kind.wgmma)).any()
-    slow = multiplies and min(program.num_ctas, spec.sm.count) > spec.launch.few_sms
+    slow = _multiplies(image) and min(program.num_ctas, spec.sm.count) > spec.launch.few_sms
     tensor_mhz = spec.clock.sm_mhz * spec.clock.tensor_pct / 100
     return tensor_mhz if slow else spec.clock.sm_mhz
 
@@ -189,11 +195,13 @@ def _groups(
     return groups
 
 
-def _elapsed(spec: GpuSpec, blocks: BlockScheduler, start: int, end: int) -> int:
-    """Cycles up to ``end`` as the profiler counts them: those of the GPC with the fastest clock."""
+def _elapsed(spec: GpuSpec, blocks: BlockScheduler, multiplies: bool, start: int, end: int) -> int:
+    """Cycles up to ``end`` as the profiler counts them: those of the GPC with the fastest clock. That is one that rests
+    while the others' tensor cores lower theirs, where so few SMs work that one rests."""
     busy = len(np.unique(blocks.placed_on[blocks.placed_on >= 0]))
-    slowdown = spec.launch.few_sms_pct if busy <= spec.launch.few_sms else spec.launch.gpc_spread_pct
-    return start + round((end - start) * (1 + slowdown / 100))
+    if multiplies and busy <= spec.launch.few_sms:
+        return start + round((end - start) * 100 / spec.clock.tensor_pct)
+    return start + round((end - start) * (1 + spec.launch.gpc_spread_pct / 100))
 
 
 def _memory(program: Program, spec: GpuSpec, l2: str) -> MemoryState:

@@ -28,6 +28,11 @@ NAMED_BARRIERS = 16
 WARPS_PER_WARPGROUP = 4
 WGMMAS = 256
 """wgmma that a warp may have issued and that the tensor pipe has not started."""
+WARP_LOADS = 4
+"""Shared loads of a warp that need no place in the load/store unit's buffer (between_loads.csv: other warps' loads wait
+for no more than four of each warp's, and for none once a warp alone has four left)."""
+PATHS = 4
+"""Most paths through the data stage."""
 PART_WARPS = 16
 """Most warps of a sub-partition."""
 SPANS = 14
@@ -57,6 +62,7 @@ WARP = np.dtype([
     ("age", "<i8"),  # order in which warps came to the SM
     ("start", "<i8"),
     ("data_free", "<i8"),  # the previous shared access has left the data stage
+    ("load_ends", "<i8", (WARP_LOADS,)), ("load_count", "<i8"),  # when its last loads did, a ring
     ("drain", "<i8"),  # the last store is in the buffer in front of the port
     ("sent", "<i8"),  # the LSU has taken its last memory instruction
     ("queued", "<i8"),  # memory instructions that the LSU has not taken yet
@@ -122,7 +128,8 @@ WARPGROUP = np.dtype([
     ("end", "<i8"),  # when results of all that started are there
 ], align=True)
 SM = np.dtype([
-    ("data_stage", "<i8"),  # busy until
+    ("data_stage", "<i8"),  # wavefronts, one per cycle, fill it until then
+    ("paths", "<i8", (PATHS,)),  # through it: when each is free
     ("next_accept", "<i8"), ("next_part", "<i8"),  # when the LSU takes the next instruction, and from where
     ("last_part", "<i8"),  # whose turn it was
     ("tma_free", "<i8"), ("bulk_write", "<i8"),  # when the TMA unit can ask, and its data be written
@@ -134,7 +141,6 @@ SM = np.dtype([
     ("barrier_unit", "<i8"), ("sequence", "<i8"), ("warp_cycles", "<i8"),
     ("address_path", "<i8"), ("front", "<i8"), ("constants", "<i8"),
     ("buffer_head", "<i8"), ("buffer", "<i8", (QUEUE_ENTRIES,)),  # when its entries come free, a ring
-    ("lsu_head", "<i8"), ("lsu", "<i8", (QUEUE_ENTRIES,)),  # when its entries come free, a ring
     ("tag_head", "<i8"), ("tags", "<i8", (QUEUE_ENTRIES,)),  # the same of the queue for the tag stage
     ("record_start", "<i8"), ("record_end", "<i8"),  # cycles whose events are kept; empty unless the user asked
     ("states", "<i8", (len(WARP_STATES),)), ("counters", "<f8", (len(COUNTERS),)),

@@ -13,7 +13,7 @@ from numba import njit
 from gpusim.arch.instructions import Pipe
 from gpusim.engine.attribution import record, record_stage
 from gpusim.engine.operands import FENCES, WAVES_SHIFT
-from gpusim.engine.resources import pass_data_stage
+from gpusim.engine.resources import hold_data_stage
 from gpusim.engine.result import EVENT_KINDS, WARP_STATES
 from gpusim.engine.scoreboards import ready_time
 from gpusim.engine.state import COUNTERS, GROUPS, NEVER, WARPS_PER_WARPGROUP, WGMMAS
@@ -148,7 +148,7 @@ def record_wgmma(st, win, s, slot, number, op, row, time):
 
 
 @njit(cache=True, nogil=True)
-def start_wgmma(st, ops, win, s, time):
+def start_wgmma(st, mach, ops, win, s, time):
     """The tensor pipe takes the next instruction. Its operands take turns at the data stage: it waits for nothing that
     is there already, everything that comes later waits for them."""
     sm, parts, groups = st.sms[s], st.parts[s], st.warpgroups[s]
@@ -161,7 +161,7 @@ def start_wgmma(st, ops, win, s, time):
         sm.wgmma_queued -= 1
         for p in range(WARPS):
             parts[p].pipe_free[TENSOR] = time + row.interval
-        pass_data_stage(sm, time, row.operand >> WAVES_SHIFT)
+        hold_data_stage(sm, mach, time, row.operand >> WAVES_SHIFT)
         sm.counters[STAGE_CYCLES] += row.operand >> WAVES_SHIFT
         sm.counters[PIPE_CYCLES] += row.interval
         group.end = max(group.end, time + row.interval + row.latency)

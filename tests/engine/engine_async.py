@@ -192,7 +192,7 @@ class Asynchronous:
             self._send(warp, request, int(image["operand"]))
 
     def _store(self, warp: WarpModel, request: np.ndarray, start: int, turns: int, now: int) -> None:
-        _, passed = self.sm.data_stage.serve(start, turns)
+        passed = self.sm.data_stage.serve_fully(start, turns)
         cycles = self.sm.write_cycles(warp, warp.row)
         leaves, done = self.sm.write_port.serve(start, cycles)
         self.tma.free = max(self.tma.free, passed, done)
@@ -247,7 +247,7 @@ class Asynchronous:
         self.tensor_free = now + int(image["interval"])
         for part in self.sm.parts:
             self.sm.hold(part.pipes[Pipe.tensor], self.tensor_free)
-        self.sm.data_stage.serve(now, int(image["operand"]) >> WAVES_SHIFT)
+        self.sm.data_stage.serve_fully(now, int(image["operand"]) >> WAVES_SHIFT)
         group.end = max(group.end, self.tensor_free + int(image["latency"]))
         if image["operand"] & 1:
             group.group_ends.append(group.end)

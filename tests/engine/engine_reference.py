@@ -61,6 +61,31 @@ def simulate_reference(program: Program, gpu: GpuSpec, policy: str = "gto") -> R
     return sm.seen
 
 
+class DataStage:
+    """Paths that take an access each and move one of its wavefronts every other cycle."""
+
+    def __init__(self, gpu: GpuSpec) -> None:
+        self.interval = gpu.shared.latency_cycles_per_wavefront
+        self.paths = [0] * (gpu.shared.wavefronts_per_cycle * self.interval)
+
+    def take_path(self, arrival: int, waves: int) -> int:
+        """When the access is through: on the free path that was busy last, or on the first that gets free."""
+        free = [path for path in self.paths if path <= arrival]
+        chosen = self.paths.index(max(free) if free else min(self.paths))
+        self.paths[chosen] = max(arrival, self.paths[chosen]) + waves * self.interval
+        return self.paths[chosen]
+
+    def move(self, arrival: int, waves: int) -> int:
+        """When the last wavefront has passed."""
+        return self.take_path(arrival, waves) - self.interval + 1
+
+    def serve_fully(self, arrival: int, waves: int) -> int:
+        """A unit that needs no path moves wavefronts at full rate, which the paths then lack."""
+        passed = max(arrival, min(self.paths)) + waves
+        self.paths = [max(path, arrival) + waves * self.interval // len(self.paths) for path in self.paths]
+        return passed
+
+
 class Sm:
     """The SM: warps, schedulers, units."""
 
@@ -69,11 +94,10 @@ class Sm:
         self.env = simpy.Environment()
         self.entries = [gpu.instruction_table.lookup(static.mnemonic) for static in program.statics]
         self.parts = [Part(self.env, gpu) for _ in range(PARTS)]
-        self.data_stage, self.tag_stage, self.barrier_unit = Server(), Server(), Server()
+        self.data_stage, self.tag_stage, self.barrier_unit = DataStage(gpu), Server(), Server()
         self.write_port, self.constants, self.copy_writes = Server(), Server(), Server()
         self.turns, self.stores = 0, np.zeros(1, STORE_ANSWERS)
         self.l1 = L1Model(self._l1_bytes())
-        self.lsu_entries = deque([0] * gpu.mio.lsu_entries, gpu.mio.lsu_entries)
         self.tag_entries = deque([0] * gpu.l1.tag_entries, gpu.l1.tag_entries)
         self.buffer = deque([0] * gpu.mio.buffer_registers, gpu.mio.buffer_registers)
         self.front, self.addresses, self.turn = 0, Server(), 0
@@ -393,10 +417,8 @@ class Sm:
 
     def _turn(self, start: int, registers: int) -> tuple[int, int]:
         """A turn at the data stage without data: (when the buffer is left, when it has passed)."""
-        entered = self._pass_buffer(start, self.lsu_entries[0], registers)
-        _, passed = self.data_stage.serve(entered, 1)
-        self.lsu_entries.append(passed)
-        return entered, passed
+        entered = self._pass_buffer(start, min(self.data_stage.paths), registers)
+        return entered, self.data_stage.move(entered, 1)
 
     def _buffer_registers(self, warp: WarpModel, kind: Kind) -> int:
         """What an instruction takes of the load/store unit's buffer."""
@@ -446,20 +468,20 @@ class Sm:
 
     def _signal(self, queued: Queued, start: int) -> None:
         """One turn at the data stage, then the mbarrier."""
-        front = self._pass_buffer(start, self.lsu_entries[0], queued.registers)
-        _, passed = self.data_stage.serve(max(start, front), 1)
-        self.lsu_entries.append(passed)
-        self.units.signal(queued, passed)
+        front = self._pass_buffer(start, min(self.data_stage.paths), queued.registers)
+        self.units.signal(queued, self.data_stage.move(max(start, front), 1))
 
     def _shared(self, queued: Queued, start: int, sent: int, late: int) -> None:
         warp, row, kind = queued.warp, queued.row, queued.kind
-        arrival = max(sent, self._pass_buffer(start, self.lsu_entries[0], queued.registers))
+        self.front = max(self.front, start, min(self.data_stage.paths))
+        arrival = max(sent, self.front)
         waves = warp.of_row(row, "wavefronts") if row["access"] >= 0 else 1
-        stores = row["access"] >= 0 and kind not in (Kind.shared_load, Kind.ldmatrix)
-        _, passed = self.data_stage.serve(arrival, waves)
-        alone = max(arrival, warp.data_free) + waves * self.gpu.shared.latency_cycles_per_wavefront
-        warp.data_free = max(passed, alone)
-        self.lsu_entries.append(warp.data_free if stores else passed)
+        warp.data_free = self.data_stage.take_path(max(arrival, warp.data_free), waves)
+        begun = warp.data_free - waves * self.gpu.shared.latency_cycles_per_wavefront
+        if kind in (Kind.shared_load, Kind.ldmatrix, Kind.shuffle):
+            begun = max(self.front, warp.load_ends[0])
+            warp.load_ends.append(warp.data_free)
+        self.buffer.extend([begun] * queued.registers)
         after = int(self._image_row(queued)["latency"]) - self.gpu.shared.latency_cycles_per_wavefront
         warp.settle(int(row["write_barrier"]), warp.data_free + after + late)
 
@@ -559,14 +581,13 @@ class Sm:
 
     def _hit(self, warp: WarpModel, arrived: Callable[[int], None], leaves: int, passes: int, cycles: int) -> None:
         shared, address_registers = self.gpu.shared, 2
-        passed = max(self.data_stage.serve(leaves, cycles)[1], passes)
-        warp.data_free = max(passed, max(leaves, warp.data_free) + cycles * shared.latency_cycles_per_wavefront)
+        warp.data_free = max(self.data_stage.take_path(max(leaves, warp.data_free), cycles), passes)
         addresses = int(np.ceil(address_registers * 128 / self.gpu.mio.operand_bytes_per_cycle))
         arrived(warp.data_free + self.gpu.l1.hit_latency_cycles - addresses - shared.latency_cycles_per_wavefront)
 
     def _cross(self, arrived: Callable[[int], None], cycles: int, time: int) -> int:
         """Data from memory take their turn in the data stage; returns when they have passed."""
-        passed = self.data_stage.serve(time, cycles)[1] if cycles else time
+        passed = self.data_stage.move(time, cycles) if cycles else time
         arrived(passed)
         return passed
 

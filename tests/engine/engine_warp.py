@@ -3,6 +3,7 @@ Leaves out pipes, queues and stages (engine_reference)."""
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import simpy
 
 from gpusim.arch.instructions import Kind
+from gpusim.engine.state import WARP_LOADS
 from gpusim.program import RoleProgram
 
 __all__ = ["NO_BOARD", "WarpModel"]
@@ -58,6 +60,7 @@ class WarpModel:
     brisk: bool = False
     free_since: int = 0
     data_free: int = 0
+    load_ends: deque[int] = field(default_factory=lambda: deque([0] * WARP_LOADS, WARP_LOADS))
     queued: int = 0
     """Memory instructions that the LSU has not taken."""
     drain: int = 0
