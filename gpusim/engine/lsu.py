@@ -60,20 +60,26 @@ def count_shared(sm, access, side):
 
 
 @njit(cache=True, nogil=True)
+def take_load_place(sm, warp):
+    """A load that ends at ``warp.data_free`` leaves the buffer for one of its warp's own places, which the load so many
+    before it has left; returns when."""
+    place = warp.load_count % WARP_LOADS
+    since = max(sm.front, warp.load_ends[place])
+    warp.load_ends[place], warp.load_count = warp.data_free, warp.load_count + 1
+    return since
+
+
+@njit(cache=True, nogil=True)
 def shared_access(sm, warp, mach, row, waves, stores, start, late):
     """LDS, LDSM, STS, STSM, SHFL: operands, then a path through the data stage; accesses of a warp one after the other,
-    but those of other warps need not wait for that, and some loads wait outside of the buffer (between_loads.csv).
+    but those of other warps need not wait for that (between_loads.csv).
 
     Results are in registers ``late`` cycles later than usual. The latency of an instruction is that of one wavefront.
     """
     arrival = max(start + row.lead_cycles, turn_in_buffer(sm, start, path_room(sm, mach)))
     warp.data_free = pass_data_stage(sm, mach, arrival, waves, warp.data_free)
     begun = warp.data_free - waves * mach.wavefront_interval
-    if not stores:
-        before = warp.load_count % WARP_LOADS
-        begun = max(sm.front, warp.load_ends[before])
-        warp.load_ends[before], warp.load_count = warp.data_free, warp.load_count + 1
-    keep_buffer(sm, mach, begun, row.registers)
+    keep_buffer(sm, mach, begun if stores else take_load_place(sm, warp), row.registers)
     sm.counters[STAGE_CYCLES] += waves
     settle_board(warp, row.write_barrier, warp.data_free + row.latency - mach.wavefront_interval + late)
     settle_board(warp, row.read_barrier, operands_read(mach, start, row))

@@ -31,7 +31,7 @@ WGMMAS = 256
 WARP_LOADS = 4
 """Shared loads of a warp that need no place in the load/store unit's buffer (between_loads.csv: other warps' loads wait
 for no more than four of each warp's, and for none once a warp alone has four left)."""
-PATHS = 4
+PATHS = 16
 """Most paths through the data stage."""
 PART_WARPS = 16
 """Most warps of a sub-partition."""
