@@ -35,7 +35,7 @@ from gpusim.engine.resources import (
     write_copy,
 )
 from gpusim.engine.scoreboards import copy_arrived, settle_board
-from gpusim.engine.state import COUNTERS, WARP_LOADS
+from gpusim.engine.state import COUNTERS
 from gpusim.engine.stores import store
 
 __all__ = ["NO_BOARD", "accept", "post", "writes"]
@@ -60,10 +60,10 @@ def count_shared(sm, access, side):
 
 
 @njit(cache=True, nogil=True)
-def take_load_place(sm, warp):
+def take_load_place(sm, mach, warp):
     """A load that ends at ``warp.data_free`` leaves the buffer for one of its warp's own places, which the load so many
     before it has left; returns when."""
-    place = warp.load_count % WARP_LOADS
+    place = warp.load_count % mach.loads_per_warp
     since = max(sm.front, warp.load_ends[place])
     warp.load_ends[place], warp.load_count = warp.data_free, warp.load_count + 1
     return since
@@ -79,7 +79,7 @@ def shared_access(sm, warp, mach, row, waves, stores, start, late):
     arrival = max(start + row.lead_cycles, turn_in_buffer(sm, start, path_room(sm, mach)))
     warp.data_free = pass_data_stage(sm, mach, arrival, waves, warp.data_free)
     begun = warp.data_free - waves * mach.wavefront_interval
-    keep_buffer(sm, mach, begun if stores else take_load_place(sm, warp), row.registers)
+    keep_buffer(sm, mach, begun if stores else take_load_place(sm, mach, warp), row.registers)
     sm.counters[STAGE_CYCLES] += waves
     settle_board(warp, row.write_barrier, warp.data_free + row.latency - mach.wavefront_interval + late)
     settle_board(warp, row.read_barrier, operands_read(mach, start, row))

@@ -28,9 +28,8 @@ NAMED_BARRIERS = 16
 WARPS_PER_WARPGROUP = 4
 WGMMAS = 256
 """wgmma that a warp may have issued and that the tensor pipe has not started."""
-WARP_LOADS = 4
-"""Shared loads of a warp that need no place in the load/store unit's buffer (between_loads.csv: other warps' loads wait
-for no more than four of each warp's, and for none once a warp alone has four left)."""
+WARP_LOADS = 8
+"""Most shared loads of a warp beside the load/store unit's buffer; how many there are is a number of the GPU."""
 PATHS = 16
 """Most paths through the data stage."""
 PART_WARPS = 16

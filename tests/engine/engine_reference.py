@@ -479,7 +479,8 @@ class Sm:
         warp.data_free = self.data_stage.take_path(max(arrival, warp.data_free), waves)
         begun = warp.data_free - waves * self.gpu.shared.latency_cycles_per_wavefront
         if kind in (Kind.shared_load, Kind.ldmatrix, Kind.shuffle):
-            begun = max(self.front, warp.load_ends[0])
+            is_full = len(warp.load_ends) == self.gpu.mio.loads_per_warp
+            begun = max(self.front, warp.load_ends.popleft() if is_full else 0)
             warp.load_ends.append(warp.data_free)
         self.buffer.extend([begun] * queued.registers)
         after = int(self._image_row(queued)["latency"]) - self.gpu.shared.latency_cycles_per_wavefront

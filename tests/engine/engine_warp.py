@@ -11,7 +11,6 @@ import numpy as np
 import simpy
 
 from gpusim.arch.instructions import Kind
-from gpusim.engine.state import WARP_LOADS
 from gpusim.program import RoleProgram
 
 __all__ = ["NO_BOARD", "WarpModel"]
@@ -60,7 +59,8 @@ class WarpModel:
     brisk: bool = False
     free_since: int = 0
     data_free: int = 0
-    load_ends: deque[int] = field(default_factory=lambda: deque([0] * WARP_LOADS, WARP_LOADS))
+    load_ends: deque[int] = field(default_factory=deque)
+    """When its last shared loads have left the data stage."""
     queued: int = 0
     """Memory instructions that the LSU has not taken."""
     drain: int = 0

@@ -6,7 +6,6 @@ import pytest
 from engine_programs import Memory, Row, depbar, program, row, rows, run, small_gpu
 
 from gpusim.engine import EVENT_KINDS, WARP_STATES, SimulationResult
-from gpusim.engine.state import WARP_LOADS
 from gpusim.program import Program
 
 GPU = small_gpu(1, "l2.hit_latency_spread_cycles=0")
@@ -76,7 +75,7 @@ def test_mio_throttle_and_lg_throttle(state: str, mnemonic: str, memory: Memory)
 
     All share one queue. Whoever waits for it is counted by what it is: cp.async as a shared-memory instruction.
     """
-    beyond = WARP_LOADS if mnemonic == "LDSM" else GPU.l1.tag_entries
+    beyond = GPU.mio.loads_per_warp if mnemonic == "LDSM" else GPU.l1.tag_entries
     registers = {"LDSM": 1, "LDG": 2, "LDGSTS": 3}[mnemonic]
     taken, waiting = beyond + GPU.mio.buffer_registers // registers, GPU.mio.queue_depth
     count = 100

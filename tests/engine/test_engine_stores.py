@@ -9,7 +9,6 @@ from engine_programs import Memory, Row, issue_cycles, loop, program, rows, run,
 
 from gpusim.arch import load_gpu
 from gpusim.arch.paths import find_data
-from gpusim.engine.state import WARP_LOADS
 
 MEASURED = pd.read_csv(find_data("gpusim/data/hardware/h200/store_queue.csv")).query(
     "beside == 'nothing' and row_bytes == 16 and writers == 4").set_index("sms")
@@ -80,5 +79,5 @@ def test_a_queue_holds_instructions_and_the_load_store_unit_registers(
     cycles = np.array(issue_cycles(run(program(loop([Row(name, access="s")], 60), {"s": memory}), gpu), 0))
     free = int(np.argmax(np.diff(cycles) > 16)) + 1
     mio = gpu.mio
-    beyond = WARP_LOADS if name == "LDS" else 1
+    beyond = gpu.mio.loads_per_warp if name == "LDS" else 1
     assert free == pytest.approx(mio.queue_depth + mio.buffer_registers // registers + beyond, abs=2)
