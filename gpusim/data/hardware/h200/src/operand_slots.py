@@ -45,13 +45,14 @@ def with_registers(kind: str, text: str, word: int, stall: int, banks: str) -> t
     return field(value, REUSE_BITS, 4, 0).to_bytes(16, "little"), used
 
 
-def group(tensor: tuple[int, int], number: int, offset: int, what: bytes, *, reuse: bool) -> list[bytes]:
+def group(tensor: tuple[int, int], number: int, offset: int, what: bytes, *, reuse: bool,
+          interval: int = INTERVAL) -> list[bytes]:
     def hmma(i: int, stall: int) -> bytes:
         place = 3 * number + i
         registers = {16: 8 + 4 * (place % 8), 24: 40, 32: 56 + 2 * (place % 8), 64: 8 + 4 * (place % 8)}
         return encode(tensor, stall, registers, int(reuse))
 
-    return [hmma(0, offset), what, hmma(1, INTERVAL), hmma(2, INTERVAL)]
+    return [hmma(0, offset), what, hmma(1, interval), hmma(2, interval)]
 
 
 def main(template: str, out: str, *files: str) -> None:

@@ -6,7 +6,7 @@ fields are set here, so that none waits for another. LDSM and NOP are put in the
 six cycles in that of HMMA. The three LDS that nvcc predicates off in front of a copy that follows something else are NOPs
 here: they cost nothing but their issue, which takes half a cycle of the tensor instructions where three follow at once.
 
-    python tensor_shares.py OUT
+    python tensor_shares.py OUT [TYPE]
     nvcc -o run tensor_shares_run.cu -lcuda && ./run OUT/*.cubin
 """
 
@@ -45,19 +45,19 @@ def patched(blob: bytes, words: list[tuple[str, str, int]], at: int, what: str, 
         elif inside and left and text.split()[0].startswith(compiled):
             word = control(value if what in COMPILED else other(value, what), 2 if every == 1 else 4)
             left -= 1
-        elif quiet and text.startswith("HMMA"):
+        elif quiet and text.startswith(("HMMA", "IMMA")):
             word = control(NOP, 6)
         cubin[at + int(offset, 16) : at + int(offset, 16) + 16] = word.to_bytes(16, "little")
     assert left == 0, (what, every)
     return bytes(cubin)
 
 
-def build(out: Path, what: str, every: int, new_b: int) -> None:
+def build(out: Path, what: str, every: int, new_b: int, tensor_type: str = "0") -> None:
     kind = COMPILED.get(what, COMPILED["LDS"])
     cubin = out / "compiled"
     source = Path(__file__).with_name("tensor_shares_template.cu")
     subprocess.run(["nvcc", "-O3", "-arch=sm_90a", "-cubin", f"-DKIND={kind}", f"-DEVERY={every}",
-                    f"-DNEW_B={new_b}", "-o", str(cubin), str(source)], check=True)
+                    f"-DNEW_B={new_b}", f"-DTYPE={tensor_type}", "-o", str(cubin), str(source)], check=True)
     text = subprocess.run(["cuobjdump", "-sass", str(cubin)], check=True, capture_output=True, text=True).stdout
     words = [(offset, text.strip(), int(low, 16) | int(high, 16) << 64) for offset, text, low, high in LINE.findall(text)]
     blob = cubin.read_bytes()
@@ -72,4 +72,4 @@ if __name__ == "__main__":
     for what in (*COMPILED, *REPLACED):
         for every in EVERY:
             for new_b in (0, 1):
-                build(Path(sys.argv[1]), what, every, new_b)
+                build(Path(sys.argv[1]), what, every, new_b, *sys.argv[2:])
