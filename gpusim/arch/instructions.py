@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from gpusim.arch.section import Section
 from gpusim.errors import UserError, did_you_mean
 
-__all__ = ["INSTRUCTION", "InstructionEntry", "InstructionTable", "Kind", "Pipe", "wgmma_columns"]
+__all__ = ["INSTRUCTION", "InstructionEntry", "InstructionTable", "Kind", "Pipe", "TensorReads", "wgmma_columns"]
 
 Cycles = Annotated[int, Field(ge=1, strict=True)]
 
@@ -59,6 +59,28 @@ def _names(enum: type[IntEnum]) -> WithJsonSchema:
     return WithJsonSchema({"enum": list(enum.__members__)})
 
 
+Rest = Annotated[int, Field(ge=0, strict=True)]
+Cost = Annotated[float, Field(ge=0)]
+
+
+class TensorReads(Section):
+    """What a tensor instruction and others lose to each other's reads of registers."""
+
+    fetch_cycles: Rest = Field(default=0, description="Cycles it reads longer beside arithmetic when its A operand is "
+                                                      "a new one.")
+    triple_after_cycles: Rest = Field(default=0, description="Cycles from it to one that reads three registers.")
+    vector_after_cycles: Rest = Field(default=0, description="Cycles from it to one that reads one or two registers.")
+    after_triple_cycles: Rest = Field(default=0, description="Cycles from one that reads three registers to it.")
+    vector_cost_cycles: Annotated[tuple[Cost, ...], Field(max_length=7)] = Field(
+        default=(), description="By how much it gets longer for what reads one or two registers and is issued one, "
+                                "two, ... cycles behind it.")
+    vector_turn_cost_cycles: Cost = Field(default=0, description="The same for the first place when the tensor "
+                                                                 "instruction before it was another warp's.")
+    register_cost_cycles: Cost = Field(default=0, description="By how much each register that the LSU or the XU reads "
+                                                              "lengthens it.")
+    registers: Cycles = Field(default=1, description="Registers that the LSU gets at in each of its intervals.")
+
+
 class InstructionEntry(Section):
     """Cost of the mnemonics that start with one of ``patterns`` (whole dot-separated parts)."""
 
@@ -74,6 +96,7 @@ class InstructionEntry(Section):
     operand_delay_cycles: Annotated[int, Field(strict=True)] = Field(
         default=0, description="Cycles by which results of other pipes have to be there earlier than for the alu.")
     variable_latency: bool = Field(default=False, description="Its result needs a scoreboard barrier.")
+    reads: TensorReads | None = Field(default=None, description="Of a tensor instruction, where it is not as others.")
 
     @property
     def compiler_interval_cycles(self) -> int:

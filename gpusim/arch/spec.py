@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, PrivateAttr, model_validator
 
-from gpusim.arch.instructions import InstructionEntry, InstructionTable, wgmma_columns
+from gpusim.arch.instructions import InstructionEntry, InstructionTable, TensorReads, wgmma_columns
 from gpusim.arch.provenance import Source
 from gpusim.arch.section import Section
 
@@ -62,23 +62,15 @@ class Issue(Section):
     width: Count = Field(description="Warp instructions a sub-partition issues per cycle.")
     constant_load_cycles: Count = Field(description="Cycles between two LDC of an SM.")
     taken_branch_cycles: Count = Field(description="Cycles from a taken branch to the warp's next instruction.")
-    operand_fetch_cycles: Cycles = Field(
-        default=0, description="Cycles a tensor instruction reads longer when its A operand is a new one.")
     wide_pass_cycles: Cycles = Field(default=0, description="Cycles until the second pass of an IMAD.WIDE.")
     wide_after_tensor_cycles: Cycles = Field(
         default=0, description="Cycles from a tensor instruction to the next IMAD.WIDE; 0: no effect.")
     wide_between_tensor_cycles: Cycles = Field(
         default=0, description="The same for one that is ready before the tensor instruction reads its last operands.")
     tensor_last_read_cycles: Cycles = Field(default=0, description="When that is.")
-    triple_after_tensor_cycles: Cycles = Field(
-        default=0, description="Cycles from a tensor instruction to one that reads three registers.")
-    vector_after_tensor_cycles: Cycles = Field(
-        default=0, description="Cycles from a tensor instruction to one that reads one or two registers.")
-    tensor_after_triple_cycles: Cycles = Field(
-        default=0, description="Cycles from an instruction that reads three registers to a tensor instruction.")
     tensor_after_wide_cycles: Cycles = Field(default=0, description="Cycles from an IMAD.WIDE to a tensor instruction.")
-    tensor_read_beside_cycles: Cycles = Field(
-        default=0, description="By which each register that the LSU or the XU reads lengthens a tensor instruction.")
+    tensor_reads: TensorReads = Field(default=TensorReads(),
+                                      description="Of tensor instructions without reads of their own.")
 
 
 class Mio(Section):
@@ -201,6 +193,8 @@ class Fetch(Section):
     piece_lines: Count = Field(description="Lines that an SM fetches at once, but for the first one.")
     first_cycles: Cycles = Field(description="From the start of a CTA on an SM that has no code yet to its first "
                                              "instruction.")
+    sm_interval_cycles: Cycles = Field(default=0, description="How much later that is on the second SM of a TPC.")
+    tpc_interval_cycles: Cycles = Field(default=0, description="How much later on each further TPC of a GPC.")
     next_cycles: Cycles = Field(description="From a warp's entry into a piece until the SM has the next one.")
     late_cycles: Cycles = Field(description="From a piece's arrival to the issue of a warp that waits for it.")
     parameter_start_bytes: Count = Field(description="Where a kernel's parameters begin in its constant bank.")
@@ -290,6 +284,16 @@ class GpuSpec(Section):
     def compute_capability(self) -> int:
         """90 for sm_90."""
         return int(self.architecture.removeprefix("sm_"))
+
+    @cached_property
+    def tensor_reads(self) -> tuple[TensorReads, ...]:
+        """Kinds of tensor instructions by what reads of registers beside them cost; first those of most of them."""
+        own = (entry.reads for entry in self.instructions if entry.reads is not None)
+        return tuple(dict.fromkeys((self.issue.tensor_reads, *own)))
+
+    def reads_beside(self, mnemonic: str) -> TensorReads:
+        """What reads of registers cost this tensor instruction."""
+        return self.instruction_table.lookup(mnemonic).reads or self.issue.tensor_reads
 
     def pipe_cycles(self, mnemonic: str) -> int:
         """Cycles for which one warp's instruction keeps its pipe busy, where operands do not hold it up."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gpusim.arch import GpuSpec
-from gpusim.engine.fetch import ColdStart
+from gpusim.engine.fetch import ColdStart, first_code_cycles
 from gpusim.engine.image import ProgramImage
 from gpusim.engine.state import WARP, SmState
 
@@ -61,7 +61,7 @@ class BlockScheduler:
     def __post_init__(self) -> None:
         self._slot_cta: np.ndarray = np.full(self.state.slots.shape, -1)
         self._warp_cta: np.ndarray = np.full(self.state.warps.shape, -1)
-        self._cold = ColdStart(self.spec.fetch, self.image.constant_lines)
+        self._cold = ColdStart(self.spec.fetch, self.image.constant_lines, first_code_cycles(self.spec))
 
     def launch(self, cycle: int) -> None:
         """The first wave: everything that fits starts at once."""
@@ -148,7 +148,7 @@ class BlockScheduler:
         role = image.class_warp_role[image.cta_class[cta], warp]
         fresh = np.zeros((), WARP)
         op = image.role_first_op[role]
-        code_end, constant_end = self._cold.ends(state.code[sm], state.sms[sm], int(image.ops["piece"][op]), cycle)
+        code_end, constant_end = self._cold.ends(state.code[sm], state.sms[sm], sm, int(image.ops["piece"][op]), cycle)
         fresh["live"], fresh["op"], fresh["group_board"], fresh["age"] = 1, op, -1, self._arrived
         fresh["cta"], fresh["cta_slot"], fresh["warp"] = cta, slot, warp
         fresh["warp_row"] = warp - image.role_first_warp[role]

@@ -49,10 +49,10 @@ def expect(warp, count, row, is_long):
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def fixed_latency(sm, part, warp, mach, row, time):
+def fixed_latency(sm, part, warp, mach, win, row, time):
     """Everything that only takes a pipe; sub-partitions share the way of the SM's LDC."""
     if row.pipe != NO_PIPE and row.pipe != LSU:
-        take_pipe(part, mach, row, time)
+        take_pipe(part, mach, win, row, time)
     sm.counters[HMMA_COUNT] += row.kind == MMA
     if row.flags & VARIABLE:
         if row.kind == CONSTANT_LOAD:
@@ -157,6 +157,6 @@ def execute(st, mach, ops, acc, bases, win, s, w, row, time):
     elif row.flags & FENCE:
         await_writes(sm, warp, acc, win, s, w, row, time)
     else:
-        fixed_latency(sm, part, warp, mach, row, time)
+        fixed_latency(sm, part, warp, mach, win, row, time)
         if sm.record_end and row.kind == MMA:
             record(win, sm, w, warp, MMA_EVENT, 0, row.pc, warp.op, time, time + row.interval)

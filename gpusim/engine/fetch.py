@@ -10,9 +10,10 @@ from numba import njit
 
 from gpusim.arch import GpuSpec
 from gpusim.arch.spec import Fetch
+from gpusim.engine.gpc import SMS_PER_TPC
 from gpusim.engine.state import NEVER
 
-__all__ = ["ColdStart", "constant_lines", "enter_piece", "pieces_of"]
+__all__ = ["ColdStart", "constant_lines", "enter_piece", "first_code_cycles", "pieces_of"]
 
 
 def pieces_of(pcs: np.ndarray, spec: GpuSpec) -> np.ndarray:
@@ -44,6 +45,19 @@ def enter_piece(code, mach, piece, time):
     return entered
 
 
+def first_code_cycles(spec: GpuSpec) -> np.ndarray:
+    """(S,) i8: from the start of the first CTA of each SM to its first instruction.
+
+    The TPCs of a GPC, of two SMs, get their first code one after the other, in the order in which CTAs fill them.
+    """
+    place = np.zeros(spec.sm.count, np.int64)
+    gpcs = np.repeat(*np.array(spec.noc.gpc_runs).T)
+    for gpc in np.unique(gpcs):
+        place[gpcs == gpc] = np.arange((gpcs == gpc).sum())
+    tpc, second = np.divmod(place, SMS_PER_TPC)
+    return spec.fetch.first_cycles + tpc * spec.fetch.tpc_interval_cycles + second * spec.fetch.sm_interval_cycles
+
+
 @dataclass(frozen=True)
 class ColdStart:
     """What the CTAs that come to an SM first wait for: the first instruction's code, then constants.
@@ -54,14 +68,15 @@ class ColdStart:
 
     fetch: Fetch
     constant_lines: int
+    waits: np.ndarray  # (S,) i8, see first_code_cycles
 
-    def ends(self, code: np.ndarray, sm: np.void, piece: int, time: int) -> tuple[int, int]:
-        """When a warp that comes at ``time`` has either. code: (F + 1,) i8, when the SM has each piece; sm: SM."""
+    def ends(self, code: np.ndarray, sm: np.void, number: int, piece: int, time: int) -> tuple[int, int]:
+        """When a warp that comes at ``time`` to an SM has either. code: (F + 1,) i8, when that has each piece; sm: SM."""
         if sm["begun"] >= NEVER:
             sm["begun"] = time
         if sm["begun"] != time:
             return time, time
-        there = time + self.fetch.first_cycles
+        there = time + int(self.waits[number])
         code[piece], code[piece + 1] = there, min(int(code[piece + 1]), there + self.fetch.next_cycles)
         return there, there + self._constant_cycles()
 

@@ -24,7 +24,7 @@ IMAGE_OP = np.dtype([
     ("latency", "<u2"), ("stall", "u1"), ("wait_mask", "u1"), ("write_barrier", "u1"), ("read_barrier", "u1"),
     ("kind", "u1"), ("pipe", "u1"), ("flags", "u1"), ("queue", "i1"), ("operand_cycles", "u1"), ("path_cycles", "u1"),
     ("lead_cycles", "u1"), ("hold_cycles", "u1"), ("registers", "u1"), ("address_cycles", "u1"), ("cached", "u1"),
-    ("wide", "u1"), ("triple", "u1"), ("vector", "u1"), ("fetch", "u1"), ("piece", "<u2"),
+    ("wide", "u1"), ("triple", "u1"), ("vector", "u1"), ("fetches", "u1"), ("reads", "u1"), ("piece", "<u2"),
 ], align=True)
 """flags: 1 active, 2 the warp's next instruction is elsewhere (a taken branch), 4 yield, 8 variable latency,
 16 a miss in L2 brings the whole line, 32 waits until the SM's writes have been performed, 64 depends on a flag: then
@@ -36,9 +36,9 @@ operand_cycles: how long its addresses and data take to the load/store unit; pat
 follow; lead_cycles: until all but the last register are there, when a shared access can start; hold_cycles: how long
 reading them keeps the dispatcher from its own; registers: what it takes of the queue and of the unit's buffer;
 address_cycles: of the path that all sub-partitions share. cached: a load that L1 keeps. wide: reads its registers in
-two passes. triple: reads three registers; vector: at least one. fetch: cycles that a tensor instruction reads longer as
-its A operand is new. piece: of the code, see gpusim.engine.fetch. stall: the compiler's count, and what the hardware
-adds to it: while operands are read, and a cycle behind a yield that counts one (instructions.csv: chains with a NOP of
+two passes. triple: reads three registers; vector: at least one. fetches: a tensor instruction whose A operand is new;
+reads: its kind, see gpusim.engine.register_reads. piece: of the code, see gpusim.engine.fetch. stall: the compiler's
+count, and what the hardware adds to it: while operands are read, and a cycle behind a yield that counts one (instructions.csv: chains with a NOP of
 that kind take 17 cycles, not 16)."""
 
 IMAGE_ACCESS = np.dtype([
@@ -109,9 +109,11 @@ def image_of(program: Program, spec: GpuSpec) -> ProgramImage:
     stops = (table["kind"] == Kind.barrier) & [static.mnemonic != DEFERRED for static in program.statics]
     fenced = _waits_for_barrier(program, table)
     wide = np.array([static.mnemonic.startswith(WIDE) for static in program.statics], bool)
+    reads = np.array([spec.tensor_reads.index(spec.reads_beside(static.mnemonic)) for static in program.statics],
+                     np.uint8)
     roles = [role for cta in program.classes for role in cta.roles]
     accesses, requests, access_first = _accesses(program, roles, spec)
-    ops = [_ops(role, table, hints, stops, fenced, wide, first, spec)
+    ops = [_ops(role, table, hints, stops, fenced, wide, reads, first, spec)
            for role, first in zip(roles, access_first, strict=True)]
     for role, part in zip(roles, ops, strict=True):
         asynchronous_operands(part, role, program, spec)
@@ -155,7 +157,7 @@ def _is_fence(mnemonic: str) -> bool:
 
 def _ops(
     role: RoleProgram, table: np.ndarray, hints: np.ndarray, stops: np.ndarray, fenced: np.ndarray, wide: np.ndarray,
-    access_first: int, spec: GpuSpec,
+    reads: np.ndarray, access_first: int, spec: GpuSpec,
 ) -> np.ndarray:
     source, cost = role.ops, table[role.ops["pc"]]
     image = np.zeros(len(source), IMAGE_OP)
@@ -183,11 +185,11 @@ def _ops(
     image["address_cycles"] = np.where(source["active"] > 0, _address_registers(cost["kind"]), 0) * np.uint8(
         REGISTER_BYTES // spec.mio.address_bytes_per_cycle)
     image["lead_cycles"] = np.ceil(np.maximum(registers - 1.0, 0.0) * cycles)
-    _slow_reads(image, source, wide[source["pc"]], spec)
+    _slow_reads(image, source, wide[source["pc"]], reads, spec)
     return image
 
 
-def _slow_reads(image: np.ndarray, source: np.ndarray, wide: np.ndarray, spec: GpuSpec) -> None:
+def _slow_reads(image: np.ndarray, source: np.ndarray, wide: np.ndarray, reads: np.ndarray, spec: GpuSpec) -> None:
     """Mark what reads three registers, IMAD.WIDE, and tensor instructions whose A operand is not in the reuse cache
     (operand_reads.csv, operand_streams.csv). Stall counts run from the last pass over an instruction's registers."""
     active = source["active"] > 0
@@ -200,7 +202,8 @@ def _slow_reads(image: np.ndarray, source: np.ndarray, wide: np.ndarray, spec: G
     multiplicands = source["src_start"][:, 0]
     previous, rows = multiplicands.copy(), np.flatnonzero(tensor)
     previous[rows[1:]] = multiplicands[rows[:-1]]
-    image["fetch"][active & tensor & (multiplicands != previous)] = spec.issue.operand_fetch_cycles
+    image["reads"] = reads[source["pc"]]
+    image["fetches"] = active & tensor & (multiplicands != previous)
 
 
 def _flags(program: Program, roles: list[RoleProgram], ops: list[np.ndarray]) -> FlagState:

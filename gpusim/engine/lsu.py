@@ -24,14 +24,12 @@ from gpusim.engine.queues import (
     take_head,
     turn_in_buffer,
 )
+from gpusim.engine.register_reads import operands_read, read_operands, uses_tensor
 from gpusim.engine.resources import (
     occupy_tags,
-    operands_read,
     pass_data_stage,
     pass_tag_stage,
     path_room,
-    read_operands,
-    uses_tensor,
     write_copy,
 )
 from gpusim.engine.scoreboards import copy_arrived, settle_board
@@ -237,7 +235,7 @@ def accept(st, mach, ops, acc, bases, win, s, time):
         record_stage(win, sm, w, warp, row.pc, op, np.int64(1))
     else:
         late = mach.write_beside_tensor if uses_tensor(part, time) else 0
-        start = read_operands(part, mach, row, time)
+        start = read_operands(part, mach, win, row, time)
         sm.address_path = time + row.address_cycles
         if work == SIGNALS:
             use_mbarrier(st, mach, ops, acc, win, s, w, row, part.queue_token[i], start)

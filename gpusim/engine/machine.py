@@ -42,11 +42,7 @@ class Machine(NamedTuple):
     wide_between_tensor: int
     tensor_last_read: int
     tensor_after_wide: int
-    tensor_after_triple: int
-    triple_after_tensor: int
-    vector_after_tensor: int
     write_beside_tensor: int
-    tensor_read_beside: int
     lookahead: int
     l2_latency: int
     l2_latency_spread: int
@@ -120,11 +116,7 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         wide_between_tensor=spec.issue.wide_between_tensor_cycles,
         tensor_last_read=spec.issue.tensor_last_read_cycles,
         tensor_after_wide=spec.issue.tensor_after_wide_cycles,
-        tensor_after_triple=spec.issue.tensor_after_triple_cycles,
-        triple_after_tensor=spec.issue.triple_after_tensor_cycles,
-        vector_after_tensor=spec.issue.vector_after_tensor_cycles,
         write_beside_tensor=spec.shared.write_beside_tensor_cycles,
-        tensor_read_beside=spec.issue.tensor_read_beside_cycles,
         lookahead=spec.l2.lookahead_cycles,
         l2_latency=spec.l2.hit_latency_cycles - _cycles_in_the_sm(spec),
         l2_latency_spread=spec.l2.hit_latency_spread_cycles,

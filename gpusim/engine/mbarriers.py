@@ -8,7 +8,8 @@ from numba import njit
 
 from gpusim.engine.messages import REMOTE_ARRIVE, post_message
 from gpusim.engine.queues import pass_buffer
-from gpusim.engine.resources import operands_read, pass_data_stage, path_room
+from gpusim.engine.register_reads import operands_read
+from gpusim.engine.resources import pass_data_stage, path_room
 from gpusim.engine.scoreboards import close_group, ready_time, settle_board
 from gpusim.engine.state import BOARDS, COUNTERS, GROUPS, NEVER
 from gpusim.program import MBarrierAction

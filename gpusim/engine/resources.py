@@ -1,5 +1,5 @@
-"""Models what instructions share: pipes, the operand path and queues of a sub-partition, the SM's data and tag stage.
-Leaves out which warp gets them (gpusim.engine.scheduler)."""
+"""Models what instructions share: pipes and queues of a sub-partition, the SM's data and tag stage.
+Leaves out reads of registers (gpusim.engine.register_reads) and which warp gets what (gpusim.engine.scheduler)."""
 
 from __future__ import annotations
 
@@ -7,24 +7,21 @@ from numba import njit
 
 from gpusim.arch.instructions import Pipe
 from gpusim.engine.image import ACTIVE
-from gpusim.engine.state import HOLDS, NEVER
+from gpusim.engine.register_reads import hold_tensor, uses_tensor
+from gpusim.engine.state import NEVER
 
 __all__ = [
-    "dispatch_time",
     "free_time",
     "hold_data_stage",
     "occupy_tags",
-    "operands_read",
     "pass_data_stage",
     "pass_tag_stage",
     "path_room",
-    "read_operands",
     "take_pipe",
-    "uses_tensor",
     "write_copy",
 ]
 
-LSU, NO_PIPE, UNIFORM, TENSOR = int(Pipe.lsu), int(Pipe.none), int(Pipe.uniform), int(Pipe.tensor)
+LSU, NO_PIPE, TENSOR = int(Pipe.lsu), int(Pipe.none), int(Pipe.tensor)
 ALU, FMA, XU = int(Pipe.alu), int(Pipe.fma), int(Pipe.xu)
 
 
@@ -42,59 +39,23 @@ def free_time(part, mach, row):
     return 0
 
 
-@njit(cache=True, nogil=True)
-def uses_tensor(part, time):
-    """Whether the sub-partition's tensor pipe is busy."""
-    return part.tensor_end > time
-
-
-@njit(cache=True, nogil=True)
-def hold_tensor(part, mach, registers):
-    """A tensor instruction beside which others' registers are read keeps its pipe that much longer."""
-    part.tensor_end += registers * mach.tensor_read_beside
-    part.pipe_free[TENSOR] = max(part.pipe_free[TENSOR], part.tensor_end)
-
-
 @njit(cache=True, nogil=True, forceinline=True)
-def take_pipe(part, mach, row, time):
+def take_pipe(part, mach, win, row, time):
     """Keep the pipe for the instruction's interval; tensor instructions and IMAD.WIDE keep each other waiting, and the
     XU reads its register as the load/store unit does."""
     part.pipe_free[row.pipe] = time + row.interval
     if row.pipe == TENSOR:
-        part.tensor_start, part.tensor_interval, part.fetched = time, row.interval, row.fetch
+        part.tensor_start, part.tensor_interval, part.tensor_reads = time, row.interval, row.reads
         part.tensor_end = time + row.interval
+        part.fetched = win.reads[row.reads].fetch if row.fetches else 0
     elif row.triple:
         part.triple_start = time
     elif row.pipe == ALU or row.pipe == FMA:
         part.vector_start = time
     elif row.pipe == XU and uses_tensor(part, time):
-        hold_tensor(part, mach, 1)
+        hold_tensor(part, win.reads[part.tensor_reads].register_cost)
     if row.wide:
         part.pipe_free[TENSOR] = max(part.pipe_free[TENSOR], time + mach.tensor_after_wide)
-
-
-@njit(cache=True, nogil=True)
-def read_operands(part, mach, row, time):
-    """The LSU reads the registers of an instruction that it takes at ``time``; returns when it begins to.
-
-    It has a path of its own per sub-partition, at half the rate of a register bank, and keeps the dispatcher from
-    reading for a cycle per register only. Beside tensor instructions it reads one register in each of their intervals,
-    which get longer by it, and begins when the tensor instruction has read its own.
-    """
-    start, free = time, time + row.path_cycles
-    if uses_tensor(part, time):
-        interval = part.tensor_interval + mach.tensor_read_beside
-        start = max(time, part.tensor_start + mach.triple_after_tensor)
-        start += max(0, (row.registers - 1) * interval - row.lead_cycles)
-        free = max(free, time + row.registers * interval)
-        hold_tensor(part, mach, row.registers)
-    part.operand_free = free
-    if part.hold_last - part.hold_first >= HOLDS:
-        part.hold_first += 1
-    part.hold_start[part.hold_last % HOLDS] = start + mach.read_release_base
-    part.hold_end[part.hold_last % HOLDS] = start + mach.read_release_base + row.hold_cycles
-    part.hold_last += 1
-    return start
 
 
 @njit(cache=True, nogil=True)
@@ -102,44 +63,6 @@ def occupy_tags(sm, mach, until):
     """The instruction keeps its entry of the queue for the tag stage until its last line has passed."""
     sm.tags[sm.tag_head] = until
     sm.tag_head = sm.tag_head + 1 if sm.tag_head + 1 < mach.tag_entries else 0
-
-
-@njit(cache=True, nogil=True)
-def wide_start(part, mach, time):
-    """IMAD.WIDE reads registers twice, which a tensor instruction in the middle of its own reads does not allow."""
-    begun = part.tensor_start
-    if time <= begun + mach.tensor_last_read:
-        return max(time, begun + mach.wide_between_tensor)
-    return max(time, begun + mach.wide_after_tensor)
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def dispatch_time(part, mach, row, time):
-    """When an instruction that is issued at ``time`` can read its registers; the LSU reads those of its own later, and
-    costs tensor instructions what ``hold_tensor`` says."""
-    if row.queue >= 0 or row.pipe == NO_PIPE or row.pipe == UNIFORM or row.pipe == LSU or not row.flags & ACTIVE:
-        return time
-    if row.wide:
-        time = wide_start(part, mach, time)
-    elif row.triple:
-        time = max(time, part.tensor_start + mach.triple_after_tensor + part.fetched)
-    elif row.vector:
-        time = max(time, part.tensor_start + mach.vector_after_tensor)
-    elif row.pipe == TENSOR:
-        return max(time, max(part.triple_start + mach.tensor_after_triple, part.vector_start + 1) + row.fetch)
-    while part.hold_first < part.hold_last and part.hold_end[part.hold_first % HOLDS] <= time:
-        part.hold_first += 1
-    i = part.hold_first
-    while i < part.hold_last and part.hold_start[i % HOLDS] <= time:
-        time = max(time, part.hold_end[i % HOLDS])
-        i += 1
-    return time
-
-
-@njit(cache=True, nogil=True)
-def operands_read(mach, start, row):
-    """Cycle at which the load/store unit has read all registers of an instruction whose operands start at ``start``."""
-    return start + mach.read_release_base + row.operand_cycles
 
 
 @njit(cache=True, nogil=True)

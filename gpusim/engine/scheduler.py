@@ -18,7 +18,8 @@ from gpusim.engine.l1 import REQUESTS
 from gpusim.engine.lsu import NO_BOARD, accept
 from gpusim.engine.machine import POLICIES
 from gpusim.engine.mbarriers import deliver_copies
-from gpusim.engine.resources import dispatch_time, free_time, pass_data_stage
+from gpusim.engine.register_reads import charge_vector, dispatch_time
+from gpusim.engine.resources import free_time, pass_data_stage
 from gpusim.engine.result import EVENT_KINDS, WARP_STATES
 from gpusim.engine.scoreboards import copy_arrived, ready_time
 from gpusim.engine.state import BULK, COUNTERS, FENCE_TOKEN, NEVER
@@ -202,7 +203,8 @@ def issue(st, mach, ops, acc, bases, win, s, p, time):
         line = win.statics[row.pc]
         attribute_issue(sm, line, warp, row, time)
         since = warp.last_issue + 1
-        dispatched = dispatch_time(part, mach, row, time)
+        dispatched = dispatch_time(part, mach, win, row, time)
+        charge_vector(part, win, row, time)
         if dispatched > time:
             hold_others(part, warps, w, time, dispatched)
         if row.queue >= 0:
@@ -211,6 +213,7 @@ def issue(st, mach, ops, acc, bases, win, s, p, time):
             execute(st, mach, ops, acc, bases, win, s, w, row, dispatched)
         warp.last_issue, part.issue_free, part.last_slot = time, dispatched + 1, w
         if row.pipe == TENSOR:
+            part.tensor_turn = part.last_tensor != w
             part.last_tensor = w
         warp.stall_end = dispatched + max(row.stall, 1)
         warp.not_selected, warp.dispatch = 0, 0

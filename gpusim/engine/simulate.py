@@ -21,6 +21,7 @@ from gpusim.engine.launch_reads import launch_sectors, with_launch_reads
 from gpusim.engine.machine import POLICIES, Machine, at_clock, machine_of, machine_record
 from gpusim.engine.memory import warm_lines
 from gpusim.engine.memory_state import MEMORY_COUNTERS, MemoryState, new_memory
+from gpusim.engine.register_reads import reads_of_kinds
 from gpusim.engine.result import SimulationResult
 from gpusim.engine.sampling import extrapolate, sampled_ctas
 from gpusim.engine.sequence import hit_rates, simulate_in_turn
@@ -185,13 +186,13 @@ def _groups(
     spec: GpuSpec, image: ProgramImage, window: int, blocks_per_sm: int, record: RecordWindow | None,
     sms_at_a_time: int,
 ) -> list[Group]:
-    groups = []
+    groups, reads = [], reads_of_kinds(spec)
     for first in range(0, spec.sm.count, sms_at_a_time):
         last = min(first + sms_at_a_time, spec.sm.count)
         events = EVENT_CAPACITY if record is not None and first <= record.sm < last else 0
         groups.append(Group(first, last, new_window(
             image.num_statics, request_capacity(last - first, window), (last - first) * blocks_per_sm, events,
-            image.mbarrier_arrivals)))
+            image.mbarrier_arrivals, *reads)))
     return groups
 
 

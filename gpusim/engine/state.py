@@ -13,8 +13,8 @@ from gpusim.engine.result import EVENT, WARP_STATES
 
 __all__ = ["BOARDS", "BULK", "COMPLETION", "COUNTERS", "CTA_SLOT", "FENCE_TOKEN", "GROUPS", "HOLDS", "MBARRIER",
            "NEVER", "PART_WARPS", "QUEUE_ENTRIES", "REQUEST_RECORD", "SM", "STATIC", "STORES_KEPT", "STORE_ANSWERS",
-           "SUB_PARTITION", "WARP", "WARPGROUP", "WARPS_PER_WARPGROUP", "WGMMAS", "SmState", "Window", "new_state",
-           "new_window"]
+           "SUB_PARTITION", "TENSOR_READS", "VECTOR_PLACES", "WARP", "WARPGROUP", "WARPS_PER_WARPGROUP", "WGMMAS",
+           "SmState", "Window", "new_state", "new_window"]
 
 NEVER = np.iinfo(np.int64).max // 4
 BOARDS = 6  # scoreboard barriers of a warp, as the SASS encoding has them
@@ -22,6 +22,8 @@ GROUPS = 16
 """Committed cp.async groups a warp may have in flight (a ring)."""
 QUEUE_ENTRIES = 32
 """Largest queue the records can hold; the depth itself is a number of the GPU."""
+VECTOR_PLACES = 8
+"""Cycles behind a tensor instruction at which what arithmetic costs it is told apart."""
 HOLDS = 32
 """Reads of operands under way or to come in a sub-partition."""
 NAMED_BARRIERS = 16
@@ -98,7 +100,8 @@ SUB_PARTITION = np.dtype([
     ("hold_start", "<i8", (HOLDS,)), ("hold_end", "<i8", (HOLDS,)),
     ("pipe_free", "<i8", (len(Pipe),)),
     ("tensor_start", "<i8"), ("tensor_interval", "<i8"), ("tensor_end", "<i8"),  # of the last tensor instruction
-    ("fetched", "<i8"),  # cycles that its A operand took to read
+    ("tensor_reads", "<i8"), ("tensor_owed", "<f8"),  # row of TENSOR_READS; part of a cycle that it lasts longer
+    ("tensor_turn", "<i8"), ("fetched", "<i8"),  # another warp's came before; its A operand had to be read
     ("triple_start", "<i8"), ("vector_start", "<i8"),  # of the last instruction that reads three registers, or fewer
     ("queue_first", "<i8"), ("queue_last", "<i8"),  # a ring
     ("queue_open", "<i8"), ("queue_left", "<i8"),  # since when entries are free, and how many came free then
@@ -182,6 +185,13 @@ STORE_ANSWERS = np.dtype([
 memory writes it between windows; SMs read what is older than the longest window."""
 
 
+TENSOR_READS = np.dtype([
+    ("fetch", "<i8"), ("triple_after", "<i8"), ("vector_after", "<i8"), ("after_triple", "<i8"), ("registers", "<i8"),
+    ("turn_cost", "<f8"), ("register_cost", "<f8"),
+], align=True)
+"""What reads of registers beside a kind of tensor instructions cost, as gpusim.arch.instructions.TensorReads has it."""
+
+
 class SmState(NamedTuple):
     """S SMs, W warp slots each (slot % 4 is the sub-partition), C CTA slots, M mbarriers and G warpgroups of a CTA, F
     pieces of code."""
@@ -206,6 +216,8 @@ class Window(NamedTuple):
     counts: np.ndarray  # (3,) i8: requests, ended, events used
     statics: np.ndarray  # (P,) STATIC
     arrivals: np.ndarray  # (M,) i8, only read: arrivals that complete a phase of each mbarrier
+    reads: np.ndarray  # (R,) TENSOR_READS, only read: of each kind of tensor instructions
+    vector_costs: np.ndarray  # (R, 8) f8, only read: by cycles behind such an instruction
 
 
 def new_state(
@@ -227,9 +239,10 @@ def new_state(
     return state
 
 
-def new_window(statics: int, requests: int, ended: int, events: int, arrivals: np.ndarray) -> Window:
+def new_window(statics: int, requests: int, ended: int, events: int, arrivals: np.ndarray, reads: np.ndarray,
+               vector_costs: np.ndarray) -> Window:
     return Window(
         requests=np.zeros(requests, REQUEST_RECORD), ended=np.zeros((ended, 3), np.int64),
         events=np.zeros(events, EVENT), counts=np.zeros(3, np.int64), statics=np.zeros(statics, STATIC),
-        arrivals=arrivals,
+        arrivals=arrivals, reads=reads, vector_costs=vector_costs,
     )

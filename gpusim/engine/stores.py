@@ -7,7 +7,7 @@ import numpy as np
 from numba import njit
 
 from gpusim.engine.queues import pass_buffer
-from gpusim.engine.resources import operands_read
+from gpusim.engine.register_reads import operands_read
 from gpusim.engine.scoreboards import settle_board
 from gpusim.engine.state import STORES_KEPT
 

@@ -16,7 +16,7 @@ from engine_units import Fill, L1Model, Part, Queued, Server
 from engine_warp import NO_BOARD, WarpModel
 
 from gpusim.arch import GpuSpec, occupancy
-from gpusim.arch.instructions import InstructionEntry, Kind, Pipe
+from gpusim.arch.instructions import InstructionEntry, Kind, Pipe, TensorReads
 from gpusim.engine.image import ADDRESS_REGISTERS, FENCE, FLAG, image_of
 from gpusim.engine.machine import machine_of, machine_record
 from gpusim.engine.memory import serve, warm_lines
@@ -273,7 +273,8 @@ class Sm:
             issues.append((now, int(row["pc"])))
             dispatched = self._dispatch(warp, self._pipe(entry), now)
             if self._pipe(entry) == Pipe.tensor:
-                self.parts[warp.slot % PARTS].last_tensor = warp.slot
+                part = self.parts[warp.slot % PARTS]
+                part.turn, part.last_tensor = part.last_tensor != warp.slot, warp.slot
             warp.stall_end, warp.yielded = dispatched + max(int(self._image_row(warp)["stall"]), 1), bool(row["yield_"])
             warp.brisk = int(self._image_row(warp)["stall"]) <= 1
             if self._is_queued(warp):
@@ -308,11 +309,23 @@ class Sm:
         part = self.parts[warp.slot % PARTS]
         reads_registers = (warp.row["active"] and pipe not in (Pipe.none, Pipe.uniform, Pipe.lsu)
                            and not self._is_queued(warp))
-        if reads_registers:
-            now = part.operands_start(self.gpu, self._image_row(warp), pipe, now)
+        image, issued = self._image_row(warp), now
+        if pipe == Pipe.tensor:
+            reads = self._tensor_reads(warp)
+            now = part.tensor_operands_start(reads, self._fetch_cycles(warp), now) if reads_registers else now
+        elif reads_registers:
+            now = part.operands_start(self.gpu, image, now)
         dispatched = part.dispatch(now) if reads_registers and pipe != Pipe.tensor else now
+        part.share_with_arithmetic(image, issued)
         part.dispatch_free = dispatched + 1
         return dispatched
+
+    def _tensor_reads(self, warp: WarpModel) -> TensorReads:
+        return self.gpu.reads_beside(self.program.statics[int(warp.row["pc"])].mnemonic)
+
+    def _fetch_cycles(self, warp: WarpModel) -> int:
+        """How much longer it reads for its A operand is a new one."""
+        return self._tensor_reads(warp).fetch_cycles if self._image_row(warp)["fetches"] else 0
 
     def _execute(self, warp: WarpModel, entry: InstructionEntry, now: int) -> None:
         part, row = self.parts[warp.slot % PARTS], warp.row
@@ -328,13 +341,14 @@ class Sm:
                 if entry.pipe == Pipe.tensor:
                     part.tensor_start = now
                     part.tensor_end = part.tensor_free = now + entry.issue_interval_cycles
-                    part.fetched, part.tensor_interval = int(image["fetch"]), entry.issue_interval_cycles
+                    part.fetched, part.tensor_interval = self._fetch_cycles(warp), entry.issue_interval_cycles
+                    part.reads = self._tensor_reads(warp)
                 elif image["triple"]:
                     part.triple_start = now
                 elif entry.pipe in (Pipe.alu, Pipe.fma):
                     part.vector_start = now
                 elif entry.pipe == Pipe.xu:
-                    part.share_registers(self.gpu, 1, now)
+                    part.share_registers(1, now)
                 if image["wide"]:
                     part.tensor_free = max(part.tensor_free, now + self.gpu.issue.tensor_after_wide_cycles)
             if entry.variable_latency:
@@ -455,8 +469,8 @@ class Sm:
         end = start + int(np.ceil(registers * per_register))
         late = self.gpu.shared.write_beside_tensor_cycles if part.uses_tensor(now) else 0
         part.operands.serve(now, part.read_cycles(self.gpu, registers, end - start, now))
-        part.share_registers(self.gpu, max(1, registers), now)
-        part.reads.append((start + delay, start + delay + registers * self.gpu.mio.register_read_cycles))
+        part.share_registers(max(1, registers), now)
+        part.holds.append((start + delay, start + delay + registers * self.gpu.mio.register_read_cycles))
         if queued.work == "signal":
             self._signal(queued, start)
         elif queued.work == "shared":

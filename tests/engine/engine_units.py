@@ -12,7 +12,7 @@ import simpy
 from engine_warp import WarpModel
 
 from gpusim.arch import GpuSpec
-from gpusim.arch.instructions import Kind, Pipe
+from gpusim.arch.instructions import Kind, Pipe, TensorReads
 
 __all__ = ["Fill", "L1Model", "Part", "Queued", "Server"]
 
@@ -97,10 +97,13 @@ class Part:
         self.mio, self.left_at, self.left = gpu.mio, -1, 0
         """Entries that left the queue in the last cycle in which some did."""
         self.operands = Server()
-        self.reads: list[tuple[int, int]] = []
+        self.holds: list[tuple[int, int]] = []
         """[start, end) in which the load/store unit reads registers, and the dispatcher cannot."""
         self.dispatch_free = 0
         self.tensor_free, self.tensor_start, self.tensor_interval, self.fetched = 0, -1000, 0, 0
+        self.reads, self.turn, self.owed = gpu.issue.tensor_reads, False, 0.0
+        """Of the last tensor instruction: what reads beside it cost, and whether another warp's came before; part of a
+        cycle that it lasts longer."""
         self.tensor_end = -1000
         """Until when the last tensor instruction keeps its pipe."""
         self.triple_start = self.vector_start = -1000
@@ -124,22 +127,35 @@ class Part:
         beside tensor instructions it gets one in each of their intervals, which last longer for it."""
         if not self.uses_tensor(now):
             return now
-        first = max(now, self.tensor_start + gpu.issue.triple_after_tensor_cycles)
-        return first + max(0, (registers - 1) * self.lengthened(gpu) - lead)
+        first = max(now, self.tensor_start + self.reads.triple_after_cycles)
+        return first + max(0, self.cycles_beside(registers - 1) - lead)
 
     def read_cycles(self, gpu: GpuSpec, registers: int, alone: int, now: int) -> int:
         """For how long the registers of an instruction keep the path to the load/store unit."""
-        beside = registers * self.lengthened(gpu) if self.uses_tensor(now) else 0
+        beside = self.cycles_beside(registers) if self.uses_tensor(now) else 0
         return max(alone, beside, gpu.mio.address_interval_cycles)
 
-    def lengthened(self, gpu: GpuSpec) -> int:
-        return self.tensor_interval + gpu.issue.tensor_read_beside_cycles
+    def cycles_beside(self, registers: int) -> int:
+        """How long so many registers take beside tensor instructions."""
+        return int(registers * (self.tensor_interval / self.reads.registers + self.reads.register_cost_cycles))
 
-    def share_registers(self, gpu: GpuSpec, registers: int, now: int) -> None:
+    def share_registers(self, registers: int, now: int) -> None:
         """The tensor instruction that is under way keeps its pipe longer for every register."""
         if self.uses_tensor(now):
-            self.tensor_end += registers * gpu.issue.tensor_read_beside_cycles
-            self.tensor_free = max(self.tensor_free, self.tensor_end)
+            self.lengthen(registers * self.reads.register_cost_cycles)
+
+    def share_with_arithmetic(self, image: np.void, now: int) -> None:
+        """The same for arithmetic that reads one or two registers and is issued now."""
+        place, costs = now - self.tensor_start, (0.0, *self.reads.vector_cost_cycles)
+        if image["vector"] and not image["triple"] and not image["wide"] and 0 < place < self.tensor_interval:
+            cost = costs[place] if place < len(costs) else 0.0
+            self.lengthen(self.reads.vector_turn_cost_cycles if place == 1 and self.turn else cost)
+
+    def lengthen(self, cycles: float) -> None:
+        whole = int(self.owed + cycles)
+        self.owed += cycles - whole
+        self.tensor_end += whole
+        self.tensor_free = max(self.tensor_free, self.tensor_end)
 
     def wide_start(self, gpu: GpuSpec, now: int) -> int:
         """When an IMAD.WIDE can read its registers for the first time, after the last tensor instruction."""
@@ -147,24 +163,24 @@ class Part:
         gap = gpu.issue.wide_between_tensor_cycles if between else gpu.issue.wide_after_tensor_cycles
         return max(now, self.tensor_start + gap)
 
-    def operands_start(self, gpu: GpuSpec, image: np.void, pipe: Pipe, now: int) -> int:
-        """When registers can be read: three of them not while a tensor instruction reads its own, nor those of a tensor
-        instruction right behind others."""
-        issue = gpu.issue
+    def operands_start(self, gpu: GpuSpec, image: np.void, now: int) -> int:
+        """When registers of arithmetic can be read: three of them not while a tensor instruction reads its own."""
         if image["wide"]:
             return self.wide_start(gpu, now)
         if image["triple"]:
-            return max(now, self.tensor_start + issue.triple_after_tensor_cycles + self.fetched)
+            return max(now, self.tensor_start + self.reads.triple_after_cycles + self.fetched)
         if image["vector"]:
-            return max(now, self.tensor_start + issue.vector_after_tensor_cycles)
-        if pipe != Pipe.tensor:
-            return now
-        free = max(self.triple_start + issue.tensor_after_triple_cycles, self.vector_start + 1)
-        return max(now, free + int(image["fetch"]))
+            return max(now, self.tensor_start + self.reads.vector_after_cycles)
+        return now
+
+    def tensor_operands_start(self, reads: TensorReads, fetch: int, now: int) -> int:
+        """When a tensor instruction can read its own: not right behind others, which a pause of the pipe may hide."""
+        start = max(now, self.triple_start + reads.after_triple_cycles + fetch, self.vector_start + 1)
+        return start + fetch if start <= self.tensor_end and self.vector_start + 1 == start else start
 
     def dispatch(self, now: int) -> int:
         """Cycle in which an instruction issued now gets at its registers."""
-        for start, end in self.reads:
+        for start, end in self.holds:
             if start <= now < end:
                 now = end
         return now
