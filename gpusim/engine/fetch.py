@@ -71,7 +71,8 @@ class ColdStart:
     waits: np.ndarray  # (S,) i8, see first_code_cycles
 
     def ends(self, code: np.ndarray, sm: np.void, number: int, piece: int, time: int) -> tuple[int, int]:
-        """When a warp that comes at ``time`` to an SM has either. code: (F + 1,) i8, when that has each piece; sm: SM."""
+        """When a warp that comes at ``time`` to SM ``number`` has either. code: (F + 1,) i8, when it has each piece;
+        sm: SM."""
         if sm["begun"] >= NEVER:
             sm["begun"] = time
         if sm["begun"] != time:

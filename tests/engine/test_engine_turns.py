@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -101,13 +99,13 @@ def test_sequences_share_the_tensor_pipe_as_on_silicon(text: str) -> None:
 
 YIELDS = pd.read_csv(find_data("gpusim/data/hardware/h200/tensor_yields.csv")).query("ctas == 2")
 UNEXPLAINED = {
-    "V": "VIADD in the middle of a tensor interval: 7.3 cycles a pair where ours takes 6 or 8",
+    "H1r V5": "VIADD right behind a tensor instruction: two CTAs take turns here, the older one goes first there",
     "H1r N1 N1 N1 N1 N1": "NOPs in every cycle between tensor instructions: the older CTA ends 25 % too early",
 }
 
 
 def _shared(text: str) -> object:
-    reason = UNEXPLAINED.get("V" if re.search(r"H[124]r V[245]", text) else text)
+    reason = UNEXPLAINED.get(text)
     return pytest.param(text, marks=[pytest.mark.xfail(strict=True, reason=reason)] if reason else [])
 
 
