@@ -20,7 +20,7 @@ LSU, NO_PIPE, UNIFORM, TENSOR = int(Pipe.lsu), int(Pipe.none), int(Pipe.uniform)
 def reads_of_kinds(spec: GpuSpec) -> tuple[np.ndarray, np.ndarray]:
     """``spec.tensor_reads`` for compiled code: (R,) TENSOR_READS, and (R, VECTOR_PLACES) cycles by place behind the
     instruction."""
-    kinds = spec.tensor_reads
+    kinds = (spec.issue.tensor_reads, *spec.tensor_reads[1:])
     costs = np.zeros((len(kinds), VECTOR_PLACES))
     for row, kind in zip(costs, kinds, strict=True):
         row[1:1 + len(kind.vector_cost_cycles)] = kind.vector_cost_cycles

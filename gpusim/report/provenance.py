@@ -17,6 +17,7 @@ from gpusim.arch.section import Section
 from gpusim.engine.image import image_of
 from gpusim.engine.l1 import l1_bytes
 from gpusim.engine.machine import machine_of
+from gpusim.engine.register_reads import reads_of_kinds
 from gpusim.engine.result import SimulationResult
 from gpusim.program import Program
 from gpusim.program.sequence import launches_of
@@ -27,7 +28,7 @@ __all__ = ["Origin", "Traced", "provenance_of", "used_numbers"]
 _HOST = ("clock.sm_mhz", "clock.tensor_pct", "sm.count", "noc.", "launch.", "fetch.")
 """What the host of a simulation reads by itself, sections with a dot at the end."""
 _WITH_OVERHEAD = {"launch.start_cycles", "launch.end_cycles", "fetch.first_cycles", "fetch.first_constant_cycles",
-                  "fetch.constant_cycles"}
+                  "fetch.constant_cycles", "fetch.sm_interval_cycles", "fetch.tpc_interval_cycles"}
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,7 @@ def used_numbers(program: Program, result: SimulationResult, spec: GpuSpec) -> s
         seen -= _WITH_OVERHEAD
     traced: Any = Traced(spec, seen)
     machine_of(traced)
+    reads_of_kinds(traced)
     for part in launches_of(program):
         image, launch = image_of(part, traced), part.launch
         fit = occupancy(traced, launch.threads_per_cta, launch.registers_per_thread, launch.shared_bytes)
@@ -110,9 +112,8 @@ def _entries(program: Program, spec: GpuSpec) -> list[int]:
 
 
 def _instruction_keys(spec: GpuSpec, entries: Iterable[int]) -> Iterator[str]:
-    stems = {f"instructions.{number}." for number in entries}
-    return (key for key in spec.provenance if key.startswith("instructions.")
-            and key[: key.rindex(".") + 1] in stems)
+    numbers = {str(number) for number in entries}
+    return (key for key in spec.provenance if key.startswith("instructions.") and key.split(".")[1] in numbers)
 
 
 def _readable(key: str, spec: GpuSpec) -> str:
