@@ -10,7 +10,7 @@ from numba import njit
 
 from gpusim.arch import GpuSpec
 from gpusim.arch.spec import Fetch
-from gpusim.engine.gpc import SMS_PER_TPC
+from gpusim.engine.gpc import SMS_PER_TPC, gpcs_of, places_in_gpcs
 from gpusim.engine.state import NEVER
 
 __all__ = ["ColdStart", "constant_lines", "enter_piece", "first_code_cycles", "pieces_of"]
@@ -50,11 +50,7 @@ def first_code_cycles(spec: GpuSpec) -> np.ndarray:
 
     The TPCs of a GPC, of two SMs, get their first code one after the other, in the order in which CTAs fill them.
     """
-    place = np.zeros(spec.sm.count, np.int64)
-    gpcs = np.repeat(*np.array(spec.noc.gpc_runs).T)
-    for gpc in np.unique(gpcs):
-        place[gpcs == gpc] = np.arange((gpcs == gpc).sum())
-    tpc, second = np.divmod(place, SMS_PER_TPC)
+    tpc, second = np.divmod(places_in_gpcs(gpcs_of(spec)), SMS_PER_TPC)
     return spec.fetch.first_cycles + tpc * spec.fetch.tpc_interval_cycles + second * spec.fetch.sm_interval_cycles
 
 

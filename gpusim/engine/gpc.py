@@ -8,7 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 from numba import njit
 
-__all__ = ["MOST_CPCS", "PORT_QUEUE", "cpcs_of", "turn_wait"]
+from gpusim.arch import GpuSpec
+
+__all__ = ["MOST_CPCS", "PORT_QUEUE", "SMS_PER_TPC", "cpcs_of", "gpcs_of", "places_in_gpcs", "turn_wait"]
 
 MOST_CPCS = 4
 PORT_QUEUE = np.dtype([("work", "<f8", (MOST_CPCS,)), ("since", "<f8")], align=True)
@@ -16,17 +18,24 @@ PORT_QUEUE = np.dtype([("work", "<f8", (MOST_CPCS,)), ("since", "<f8")], align=T
 SMS_PER_TPC = 2
 
 
+def gpcs_of(spec: GpuSpec) -> np.ndarray:
+    """GPC of every SM; SMs are numbered in the order in which CTAs fill them."""
+    gpcs, sms = np.array(spec.noc.gpc_runs).T
+    return np.repeat(gpcs, sms)
+
+
+def places_in_gpcs(gpc: Sequence[int] | np.ndarray) -> np.ndarray:
+    """How many SMs of its GPC come before each SM."""
+    gpcs = np.asarray(gpc)
+    return np.array([(gpcs[:sm] == number).sum() for sm, number in enumerate(gpcs)], np.int64)
+
+
 def cpcs_of(gpc: Sequence[int] | np.ndarray, cpcs_per_gpc: int) -> np.ndarray:
     """CPC of every SM within its GPC: TPCs, pairs of SMs of a GPC in order, go to its CPCs one after the other.
 
     Found in cpc.csv (H200): of a GPC's eight TPCs the third and the sixth share a CPC, the others are in threes.
     """
-    seen: dict[int, int] = {}
-    cpcs = np.zeros(len(gpc), np.int64)
-    for sm, number in enumerate(np.asarray(gpc).tolist()):
-        before = seen.get(number, 0)
-        cpcs[sm], seen[number] = before // SMS_PER_TPC % cpcs_per_gpc, before + 1
-    return cpcs
+    return places_in_gpcs(gpc) // SMS_PER_TPC % cpcs_per_gpc
 
 
 @njit(cache=True, nogil=True)

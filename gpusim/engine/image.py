@@ -36,9 +36,9 @@ operand_cycles: how long its addresses and data take to the load/store unit; pat
 follow; lead_cycles: until all but the last register are there, when a shared access can start; hold_cycles: how long
 reading them keeps the dispatcher from its own; registers: what it takes of the queue and of the unit's buffer;
 address_cycles: of the path that all sub-partitions share. cached: a load that L1 keeps. wide: reads its registers in
-two passes. triple: reads three registers; vector: at least one. fetches: a tensor instruction whose A operand is new;
-reads: its kind, see gpusim.engine.register_reads. piece: of the code, see gpusim.engine.fetch. stall: the compiler's
-count, and what the hardware adds to it: while operands are read, and a cycle behind a yield that counts one
+two passes. triple: reads three registers; vector: one or two, in one pass. fetches: a tensor instruction whose A operand
+is new; reads: its kind, see gpusim.engine.register_reads. piece: of the code, see gpusim.engine.fetch. stall: the
+compiler's count, and what the hardware adds to it: while operands are read, and a cycle behind a yield that counts one
 (instructions.csv: chains with a NOP of that kind take 17 cycles, not 16)."""
 
 IMAGE_ACCESS = np.dtype([
@@ -185,24 +185,25 @@ def _ops(
     image["address_cycles"] = np.where(source["active"] > 0, _address_registers(cost["kind"]), 0) * np.uint8(
         REGISTER_BYTES // spec.mio.address_bytes_per_cycle)
     image["lead_cycles"] = np.ceil(np.maximum(registers - 1.0, 0.0) * cycles)
-    _slow_reads(image, source, wide[source["pc"]], reads, spec)
+    image["reads"] = reads[source["pc"]]
+    _slow_reads(image, source, wide[source["pc"]], spec)
     return image
 
 
-def _slow_reads(image: np.ndarray, source: np.ndarray, wide: np.ndarray, reads: np.ndarray, spec: GpuSpec) -> None:
+def _slow_reads(image: np.ndarray, source: np.ndarray, wide: np.ndarray, spec: GpuSpec) -> None:
     """Mark what reads three registers, IMAD.WIDE, and tensor instructions whose A operand is not in the reuse cache
     (operand_reads.csv, operand_streams.csv). Stall counts run from the last pass over an instruction's registers."""
     active = source["active"] > 0
     vectors = np.where(source["src_start"] < PREDICATE_BASE, source["src_count"], 0).sum(1)
     image["wide"] = wide & active
     arithmetic = active & np.isin(image["pipe"], (Pipe.alu, Pipe.fma))
-    image["triple"], image["vector"] = arithmetic & (vectors >= 3), arithmetic & (vectors > 0)
+    image["triple"] = arithmetic & (vectors >= 3)
+    image["vector"] = arithmetic & (vectors > 0) & (vectors < 3) & ~wide
     image["stall"] += np.uint8(spec.issue.wide_pass_cycles) * image["wide"]
     tensor = image["kind"] == Kind.mma
     multiplicands = source["src_start"][:, 0]
     previous, rows = multiplicands.copy(), np.flatnonzero(tensor)
     previous[rows[1:]] = multiplicands[rows[:-1]]
-    image["reads"] = reads[source["pc"]]
     image["fetches"] = active & tensor & (multiplicands != previous)
 
 

@@ -49,8 +49,10 @@ def hold_tensor(part, cycles):
 @njit(cache=True, nogil=True, forceinline=True)
 def charge_vector(part, win, row, time):
     """Arithmetic that reads one or two registers and is issued at ``time``, beside a tensor instruction."""
+    if not row.vector:
+        return
     place = time - part.tensor_start
-    if not row.vector or row.triple or row.wide or place < 1 or place >= part.tensor_interval:
+    if place < 1 or place >= part.tensor_interval:
         return
     cost = win.vector_costs[part.tensor_reads, place]
     if place == 1 and part.tensor_turn:

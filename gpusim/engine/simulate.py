@@ -14,6 +14,7 @@ from gpusim.arch import GpuSpec, occupancy
 from gpusim.arch.instructions import Kind
 from gpusim.engine.blocks import BlockScheduler, fill_order
 from gpusim.engine.clusters import Clusters, ClusterScheduler, check_clusters, longest_window
+from gpusim.engine.gpc import gpcs_of
 from gpusim.engine.host import Group, Host, request_capacity
 from gpusim.engine.image import ProgramImage, image_of
 from gpusim.engine.l1 import l1_bytes, new_l1
@@ -163,12 +164,6 @@ def _clock_mhz(image: ProgramImage, program: Program, spec: GpuSpec) -> float:
     return tensor_mhz if slow else spec.clock.sm_mhz
 
 
-def _gpc_of(spec: GpuSpec) -> np.ndarray:
-    """GPC of every SM; SMs are numbered in the order in which CTAs fill them."""
-    gpcs, sms = np.array(spec.noc.gpc_runs).T
-    return np.repeat(gpcs, sms)
-
-
 def _blocks(
     program: Program, image: ProgramImage, state: SmState, spec: GpuSpec, blocks_per_sm: int, ctas: np.ndarray,
     clusters: Clusters
@@ -177,7 +172,7 @@ def _blocks(
     kept = unknown.copy(), unknown.copy(), unknown.astype(np.int32)
     if clusters.size > 1:
         return ClusterScheduler(image, state, np.arange(spec.sm.count), ctas, blocks_per_sm, spec,
-                                *kept, clusters=clusters, gpc_of=_gpc_of(spec))
+                                *kept, clusters=clusters, gpc_of=gpcs_of(spec))
     sms = fill_order(spec.noc.gpc_runs, program.num_ctas)
     return BlockScheduler(image, state, sms, ctas, blocks_per_sm, spec, *kept)
 
@@ -208,7 +203,7 @@ def _elapsed(spec: GpuSpec, blocks: BlockScheduler, multiplies: bool, start: int
 def _memory(program: Program, spec: GpuSpec, l2: str) -> MemoryState:
     """A cold L2, or one that holds the inputs."""
     machine = machine_of(spec)
-    memory = new_memory(machine, _gpc_of(spec), spec.noc.gpc_latency_cycles, spec.noc.cpcs_per_gpc)
+    memory = new_memory(machine, gpcs_of(spec), spec.noc.gpc_latency_cycles, spec.noc.cpcs_per_gpc)
     if l2 == "warm":
         _warm(memory, machine, program)
     return memory

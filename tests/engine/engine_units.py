@@ -147,7 +147,7 @@ class Part:
     def share_with_arithmetic(self, image: np.void, now: int) -> None:
         """The same for arithmetic that reads one or two registers and is issued now."""
         place, costs = now - self.tensor_start, (0.0, *self.reads.vector_cost_cycles)
-        if image["vector"] and not image["triple"] and not image["wide"] and 0 < place < self.tensor_interval:
+        if image["vector"] and 0 < place < self.tensor_interval:
             cost = costs[place] if place < len(costs) else 0.0
             self.lengthen(self.reads.vector_turn_cost_cycles if place == 1 and self.turn else cost)
 
