@@ -36,7 +36,7 @@ operand_cycles: how long its addresses and data take to the load/store unit; pat
 follow; lead_cycles: until all but the last register are there, when a shared access can start; hold_cycles: how long
 reading them keeps the dispatcher from its own; registers: what it takes of the queue and of the unit's buffer;
 address_cycles: of the path that all sub-partitions share. cached: a load that L1 keeps. wide: reads its registers in
-two passes. triple: reads three registers; vector: one or two, in one pass. fetches: a tensor instruction whose A is new;
+two passes. triple: reads three registers; vector: one or two, in one pass. fetches: a tensor instruction with a new A;
 reads: its kind, see gpusim.engine.register_reads. piece: of the code, see gpusim.engine.fetch. stall: the compiler's
 count, and what the hardware adds to it: while operands are read, and a cycle behind a yield that counts one
 (instructions.csv: chains with a NOP of that kind take 17 cycles, not 16)."""
