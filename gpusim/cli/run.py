@@ -3,7 +3,6 @@ Leaves out the simulation (gpusim.experiments.run)."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -58,19 +57,23 @@ def run(
 
 def simulate_with_bar(plan: Plan) -> Outcome:
     """Simulate with a progress bar on stderr."""
+    from joblib import cpu_count
+
     from gpusim.experiments.run import simulate_plan
 
     sizes = " ".join(f"{key}={value}" for key, value in plan.problem.items())
     with progress_bar(f"simulating {plan.name} on {plan.config.gpu} ({sizes})") as advance:
-        return simulate_plan(plan, workers=os.cpu_count() or 1, progress=advance)
+        return simulate_plan(plan, workers=cpu_count(), progress=advance)
 
 
 def _with_changes(target: str, settings: list[str], outcome: Outcome) -> Outcome:
     """The outcome with what proposed changes would be worth."""
+    from joblib import cpu_count
+
     from gpusim.experiments.what_if import what_if, with_trials
 
     with progress_bar("simulating the changes that the rules propose") as advance:
-        trials = what_if(target, settings, outcome, processes=os.cpu_count() or 1, progress=advance)
+        trials = what_if(target, settings, outcome, processes=cpu_count(), progress=advance)
     return with_trials(outcome, trials)
 
 

@@ -3,7 +3,6 @@ Leaves out the drawing (gpusim.report.timeline_figure) and the choice of cycles 
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -61,12 +60,14 @@ def timeline(
 
 
 def _show(target: str, settings: list[str], view: View) -> Shown:
+    from joblib import cpu_count
+
     from gpusim.experiments.config import load_plan
     from gpusim.experiments.timeline import show
 
     plan = load_plan(target, settings)
     with progress_bar(f"simulating {plan.name} on {plan.config.gpu}") as advance:
-        return show(plan, view, workers=os.cpu_count() or 1, progress=advance)
+        return show(plan, view, workers=cpu_count(), progress=advance)
 
 
 def _label(shown: Shown, settings: list[str]) -> str:

@@ -29,17 +29,17 @@ WRITE, TO_SMS, COALESCED = (MEMORY_COUNTERS.index(name) for name in (
 
 
 @njit(cache=True, nogil=True)
-def way_length(mach, sm, k):
+def way_length(mach, sm, place):
     """Cycles of the round trip that depend on where SM and slice are on the chip: spread evenly, fixed per pair."""
     spread = mach.l2_latency_spread
-    slice_number = k % (mach.slices // mach.partitions)
+    slice_number = place.slice - place.partition * mach.partition_slices
     return pick(mix(slice_number + 131 * (sm >> 1)), 0, 2 * spread + 1) - spread
 
 
 @njit(cache=True, nogil=True)
-def way_to(mach, port, sm, k):
-    """Cycles from an SM to slice ``k``, and back again."""
-    return (mach.l2_latency + port.length + way_length(mach, sm, k) - mach.slice_latency) / 2
+def way_to(mach, port, sm, place):
+    """Cycles from an SM to the slice of a line, and back again."""
+    return (mach.l2_latency + port.length + way_length(mach, sm, place) - mach.slice_latency) / 2
 
 
 @njit(cache=True, nogil=True)
@@ -85,7 +85,7 @@ def fetch_line(mem, mach, port, sm, place, mask, fill, now):
     ``sms_per_request`` SMs of the GPC that ask for the same sectors while its answer is due (it remembers the last
     request of a line); to the slice and back; through the GPC's other port, once for all of them.
     """
-    back = way_to(mach, port, sm, place.slice)
+    back = way_to(mach, port, sm, place)
     way = ask_port(mem, mach, port, now) + back
     shared = mem.shared[port.gpc, place.hash & (COALESCER_ENTRIES - 1)]
     due = shared.line == place.line and shared.sectors == mask and shared.time > now + way
@@ -138,7 +138,7 @@ def write_line(mem, mach, port, place, mask, now):
 @njit(cache=True, nogil=True)
 def read_owner(mem, mach, port, sm, place, mask, now):
     """Read sectors at the slice that owns the line, past all copies: (when it has them, when they are in the SM)."""
-    length = mach.l2_latency + port.length + way_length(mach, sm, place.slice)
+    length = mach.l2_latency + port.length + way_length(mach, sm, place)
     length += mach.fabric_latency if place.partition != port.partition else 0
     there = read_home(mem, mach, place, mask, 0, now, now + length / 2, True)
     mem.total[0].counters[TO_SMS] += bits(mask)

@@ -12,6 +12,7 @@ from gpusim.arch.instructions import Kind, Pipe
 from gpusim.engine.fetch import constant_lines, pieces_of
 from gpusim.engine.flags import FlagState, flag_jumps, flag_ops, new_flags
 from gpusim.engine.operands import DEFERRED, asynchronous_operands, check_units
+from gpusim.engine.state import QUEUE
 from gpusim.memory.copy_writes import write_turns
 from gpusim.memory.l1_crossing import l1_crossings
 from gpusim.memory.operations import ASYNC_OPERATIONS
@@ -24,7 +25,7 @@ IMAGE_OP = np.dtype([
     ("latency", "<u2"), ("stall", "u1"), ("wait_mask", "u1"), ("write_barrier", "u1"), ("read_barrier", "u1"),
     ("kind", "u1"), ("pipe", "u1"), ("flags", "u1"), ("queue", "i1"), ("operand_cycles", "u1"), ("path_cycles", "u1"),
     ("lead_cycles", "u1"), ("hold_cycles", "u1"), ("registers", "u1"), ("address_cycles", "u1"), ("cached", "u1"),
-    ("wide", "u1"), ("triple", "u1"), ("vector", "u1"), ("fetches", "u1"), ("reads", "u1"), ("piece", "<u2"),
+    ("wide", "u1"), ("triple", "u1"), ("vector", "u1"), ("fetches", "u1"), ("reads", "u1"), ("piece", "<u2"), ("unit", "u1"),
 ], align=True)
 """flags: 1 active, 2 the warp's next instruction is elsewhere (a taken branch), 4 yield, 8 variable latency,
 16 a miss in L2 brings the whole line, 32 waits until the SM's writes have been performed, 64 depends on a flag: then
@@ -37,9 +38,9 @@ follow; lead_cycles: until all but the last register are there, when a shared ac
 reading them keeps the dispatcher from its own; registers: what it takes of the queue and of the unit's buffer;
 address_cycles: of the path that all sub-partitions share. cached: a load that L1 keeps. wide: reads its registers in
 two passes. triple: reads three registers; vector: one or two, in one pass. fetches: a tensor instruction with a new A;
-reads: its kind, see gpusim.engine.register_reads. piece: of the code, see gpusim.engine.fetch. stall: the compiler's
-count, and what the hardware adds to it: while operands are read, and a cycle behind a yield that counts one
-(instructions.csv: chains with a NOP of that kind take 17 cycles, not 16)."""
+reads: its kind, see gpusim.engine.register_reads. piece: of the code, see gpusim.engine.fetch. unit: whose room it
+needs to issue, a pipe or QUEUE. stall: the compiler's count, and what the hardware adds to it: while operands are read,
+and a cycle behind a yield that counts one (instructions.csv: chains with a NOP of that kind take 17 cycles, not 16)."""
 
 IMAGE_ACCESS = np.dtype([
     ("first", "<i4"), ("count", "<i4"), ("tensor", "<i4"), ("wavefronts", "<u2"), ("ideal", "<u2"),
@@ -121,7 +122,7 @@ def image_of(program: Program, spec: GpuSpec) -> ProgramImage:
     _mark_cached(program, table, ops)
     ends = np.cumsum([len(part) for part in ops]).astype(np.int64)
     rows = np.concatenate(ops)
-    rows["piece"] = pieces_of(rows["pc"], spec)
+    rows["piece"], rows["unit"] = pieces_of(rows["pc"], spec), _units(rows)
     return ProgramImage(
         ops=rows,
         accesses=accesses,
@@ -142,6 +143,12 @@ def image_of(program: Program, spec: GpuSpec) -> ProgramImage:
         mbarrier_arrivals=np.array([barrier.arrivals for barrier in program.mbarriers], np.int64),
         mbarrier_names=tuple(barrier.name for barrier in program.mbarriers),
     )
+
+
+def _units(rows: np.ndarray) -> np.ndarray:
+    """Whose room instructions need to issue: none of those that are predicated off, but for the queue."""
+    has_pipe = (rows["flags"] & ACTIVE > 0) & (rows["pipe"] != Pipe.lsu)
+    return np.where(rows["queue"] >= 0, QUEUE, np.where(has_pipe, rows["pipe"], Pipe.none))
 
 
 def _waits_for_barrier(program: Program, table: np.ndarray) -> np.ndarray:

@@ -219,7 +219,7 @@ def accept(st, mach, ops, acc, bases, win, s, time):
     """
     sm, p = st.sms[s], st.sms[s].next_part
     part = st.parts[s, p]
-    i = take_head(sm, part, p, time)
+    i = take_head(sm, part, mach, p, time)
     w, op, work = part.queue_slot[i], part.queue_op[i], part.queue_work[i]
     warp, row = st.warps[s, w], ops[op]
     warp.queued -= 1

@@ -56,6 +56,7 @@ class Machine(NamedTuple):
     refresh_channels: int
     slices: int
     partitions: int
+    partition_slices: int
     l2_sets: int
     l2_ways: int
     slice_cycles_per_sector: float
@@ -130,6 +131,7 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         refresh_channels=spec.dram.refresh_channels,
         slices=spec.l2.slices,
         partitions=spec.l2.partitions,
+        partition_slices=spec.l2.slices // spec.l2.partitions,
         l2_sets=max(1, lines // (spec.l2.slices * spec.l2.ways)),
         l2_ways=spec.l2.ways,
         slice_cycles_per_sector=spec.l2.sector_bytes * spec.l2.slices / spec.l2.read_bytes_per_cycle,

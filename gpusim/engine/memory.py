@@ -89,7 +89,7 @@ def multicast(mem, mach, lines, request, places, peers, done, count):
     for j in range(request.count):
         mask, time = np.int64(lines[request.first + j].sector_mask), float(request.time + j * mach.tag_interval)
         port, place = mem.ports[request.sm], places[j]
-        way = way_to(mach, port, request.sm, place.slice)
+        way = way_to(mach, port, request.sm, place)
         asked = ask_port(mem, mach, port, time)
         there = way + ask_slice(mem, mach, port, place, way + asked, mask, request.fill, time)
         for i in range(first, count):

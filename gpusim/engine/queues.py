@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from numba import njit
 
-from gpusim.engine.state import NEVER, QUEUE_ENTRIES
+from gpusim.engine.state import NEVER, QUEUE, QUEUE_ENTRIES
 
 __all__ = ["BARRIERS", "COMMITS", "NOTHING", "SHARED", "SIGNALS", "TAGGED", "WRITES", "choose_next", "enqueue",
            "keep_buffer", "pass_buffer", "take_head", "turn_in_buffer"]
@@ -18,6 +18,14 @@ PARTS = 4
 
 
 @njit(cache=True, nogil=True, forceinline=True)
+def note_room(part, mach):
+    """First cycle in which the queue has room again: what comes free is so in the cycle after."""
+    entries = part.queue_last - part.queue_first
+    was_full = entries + part.queue_left >= mach.mio_queue_depth
+    part.unit_free[QUEUE] = NEVER if entries >= mach.mio_queue_depth else part.queue_open if was_full else 0
+
+
+@njit(cache=True, nogil=True, forceinline=True)
 def enqueue(sm, parts, mach, p, warp, w, work, token, registers, time):
     """An instruction of warp slot ``w`` comes to the queue of sub-partition ``p`` at ``time``."""
     part = parts[p]
@@ -25,6 +33,7 @@ def enqueue(sm, parts, mach, p, warp, w, work, token, registers, time):
     part.queue_time[i], part.queue_op[i], part.queue_slot[i] = time, warp.op, w
     part.queue_work[i], part.queue_token[i] = work, token
     part.queue_last += 1
+    note_room(part, mach)
     part.queue_size[i] = registers
     warp.queued += 1
     if part.queue_last == part.queue_first + 1:
@@ -86,12 +95,13 @@ def pass_buffer(sm, mach, start, room, registers):
 
 
 @njit(cache=True, nogil=True)
-def take_head(sm, part, p, time):
+def take_head(sm, part, mach, p, time):
     """Take the oldest instruction off a queue; what waits for its room can come a cycle later. Returns its place."""
     i = part.queue_first % QUEUE_ENTRIES
     part.queue_first += 1
     again = part.queue_open == time + 1
     part.queue_left = 1 + part.queue_left * again
     part.queue_open = time + 1
+    note_room(part, mach)
     sm.last_part = p
     return i

@@ -43,7 +43,7 @@ def hold_tensor(part, cycles):
     whole = np.int64(owed)
     part.tensor_owed = owed - whole
     part.tensor_end += whole
-    part.pipe_free[TENSOR] = max(part.pipe_free[TENSOR], part.tensor_end)
+    part.unit_free[TENSOR] = max(part.unit_free[TENSOR], part.tensor_end)
 
 
 @njit(cache=True, nogil=True, forceinline=True)

@@ -6,12 +6,9 @@ from __future__ import annotations
 from numba import njit
 
 from gpusim.arch.instructions import Pipe
-from gpusim.engine.image import ACTIVE
 from gpusim.engine.register_reads import hold_tensor, uses_tensor
-from gpusim.engine.state import NEVER
 
 __all__ = [
-    "free_time",
     "hold_data_stage",
     "occupy_tags",
     "pass_data_stage",
@@ -25,25 +22,11 @@ LSU, NO_PIPE, TENSOR = int(Pipe.lsu), int(Pipe.none), int(Pipe.tensor)
 ALU, FMA, XU = int(Pipe.alu), int(Pipe.fma), int(Pipe.xu)
 
 
-@njit(cache=True, nogil=True)
-def free_time(part, mach, row):
-    """First cycle in which the pipe or the queue that ``row`` needs has room; NEVER while the queue is full."""
-    if row.queue >= 0:
-        entries = part.queue_last - part.queue_first
-        if entries >= mach.mio_queue_depth:
-            return NEVER
-        was_full = entries + part.queue_left >= mach.mio_queue_depth
-        return part.queue_open if was_full else 0
-    if row.flags & ACTIVE and row.pipe != NO_PIPE and row.pipe != LSU:
-        return part.pipe_free[row.pipe]
-    return 0
-
-
 @njit(cache=True, nogil=True, forceinline=True)
 def take_pipe(part, mach, win, row, time):
     """Keep the pipe for the instruction's interval; tensor instructions and IMAD.WIDE keep each other waiting, and the
     XU reads its register as the load/store unit does."""
-    part.pipe_free[row.pipe] = time + row.interval
+    part.unit_free[row.pipe] = time + row.interval
     if row.pipe == TENSOR:
         part.tensor_start, part.tensor_interval, part.tensor_reads = time, row.interval, row.reads
         part.tensor_end = time + row.interval
@@ -55,7 +38,7 @@ def take_pipe(part, mach, win, row, time):
     elif row.pipe == XU and uses_tensor(part, time):
         hold_tensor(part, win.reads[part.tensor_reads].register_cost)
     if row.wide:
-        part.pipe_free[TENSOR] = max(part.pipe_free[TENSOR], time + mach.tensor_after_wide)
+        part.unit_free[TENSOR] = max(part.unit_free[TENSOR], time + mach.tensor_after_wide)
 
 
 @njit(cache=True, nogil=True)

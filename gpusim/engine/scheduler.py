@@ -19,10 +19,10 @@ from gpusim.engine.lsu import NO_BOARD, accept
 from gpusim.engine.machine import POLICIES
 from gpusim.engine.mbarriers import deliver_copies
 from gpusim.engine.register_reads import charge_vector, dispatch_time
-from gpusim.engine.resources import free_time, pass_data_stage
+from gpusim.engine.resources import pass_data_stage
 from gpusim.engine.result import EVENT_KINDS, WARP_STATES
 from gpusim.engine.scoreboards import copy_arrived, ready_time
-from gpusim.engine.state import BULK, COUNTERS, FENCE_TOKEN, NEVER
+from gpusim.engine.state import BULK, COUNTERS, FENCE_TOKEN, NEVER, QUEUE
 from gpusim.engine.views import borrow, prefetch
 from gpusim.engine.warpgroup import approach_wgmma, start_wgmma
 
@@ -37,11 +37,9 @@ GTO, LRR, OLDEST, GRR = (POLICIES.index(name) for name in ("gto", "lrr", "oldest
 
 
 @njit(cache=True, nogil=True)
-def candidate_time(part, mach, warp, row):
+def candidate_time(part, warp):
     """First cycle in which the warp could be issued if it were alone."""
-    if warp.ready >= NEVER:
-        return NEVER
-    return max(max(warp.ready, part.issue_free), free_time(part, mach, row))
+    return max(max(warp.ready, part.issue_free), part.unit_free[warp.unit])
 
 
 @njit(cache=True, nogil=True)
@@ -67,7 +65,7 @@ def precedes_other_cta(part, warps, ops, w, best, time):
     if steps_back != yields(warps[best], ops):
         return not steps_back
     last = part.last_slot
-    gets_free = part.issue_free == time == part.pipe_free[TENSOR]
+    gets_free = part.issue_free == time == part.unit_free[TENSOR]
     if gets_free and (w == last or best == last) and brisk(warps[w], ops) and brisk(warps[best], ops):
         return best == last
     return warps[w].age < warps[best].age
@@ -101,8 +99,7 @@ def holds_tensor_pipe(part, mach, warps, ops, time):
     w = part.last_tensor
     if mach.policy != GRR or w < 0 or not warps[w].live:
         return 0
-    row = ops[warps[w].op]
-    if row.pipe != TENSOR or candidate_time(part, mach, warps[w], row) > time:
+    if warps[w].unit != TENSOR or candidate_time(part, warps[w]) > time:
         return 0
     return 1 if warps[w].ready == time and not yields(warps[w], ops) else -1
 
@@ -113,41 +110,51 @@ def shares_cta(warps, w, holder):
     return holder >= 0 and warps[w].cta_slot == warps[holder].cta_slot
 
 
-@njit(cache=True, nogil=True, forceinline=True)
-def select(part, mach, warps, ops, time):
-    """The warp to issue at ``time``; the other eligible ones are not selected in this cycle.
+@njit(cache=True, nogil=True)
+def choose(part, mach, warps, ops, time, eligible, held, contested):
+    """The one of several eligible warps, a bit each, that goes first.
 
     Under ``grr`` the warp of a CTA that had the tensor pipe last keeps it while it goes on asking, but for a yield.
     """
-    best, holder, eligible, asking, contested = np.int64(-1), part.last_tensor, 0, 0, False
-    for i in range(part.live):
-        warp = warps[part.slots[i]]
-        row = ops[warp.op]
-        if candidate_time(part, mach, warp, row) <= time:
-            warp.not_selected += 1
-            eligible |= 1 << i
-            asking += row.pipe == TENSOR and shares_cta(warps, part.slots[i], holder)
-            contested = contested or row.pipe == TENSOR or row.queue >= 0
-    held = holds_tensor_pipe(part, mach, warps, ops, time) if asking > 1 else 0
+    best, holder = np.int64(-1), part.last_tensor
     for i in range(part.live):
         w = part.slots[i]
-        asks = held != 0 and ops[warps[w].op].pipe == TENSOR and shares_cta(warps, w, holder)
+        asks = held != 0 and warps[w].unit == TENSOR and shares_cta(warps, w, holder)
         passed_over = asks and (w == holder) == (held < 0)
         if eligible >> i & 1 and not passed_over and (
                 best < 0 or preferred(mach, part, warps, ops, w, best, time, contested)):
             best = w
+    return best
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def select(part, mach, warps, ops, time):
+    """The warp to issue at ``time``; the other eligible ones are not selected in this cycle."""
+    best, eligible, asking, contested = np.int64(-1), 0, 0, 0
+    holder = warps[part.last_tensor].cta_slot if part.last_tensor >= 0 else -1
+    for i in range(part.live):  # without branches: the host cannot foresee them
+        w = part.slots[i]
+        warp = warps[w]
+        can, tensor = candidate_time(part, warp) <= time, warp.unit == TENSOR
+        warp.not_selected += can
+        eligible |= can << i
+        asking += can & tensor & (warp.cta_slot == holder)
+        contested |= can & (tensor | (warp.unit == QUEUE))
+        best = w if can else best
+    if eligible & (eligible - 1):
+        held = holds_tensor_pipe(part, mach, warps, ops, time) if asking > 1 else 0
+        best = choose(part, mach, warps, ops, time, eligible, held, contested)
     if best >= 0:
         warps[best].not_selected -= 1
     return best
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def look_ahead(part, mach, warps, ops):
+def look_ahead(part, warps):
     """Earliest cycle in which the sub-partition can issue again."""
     earliest = NEVER
     for i in range(part.live):
-        warp = warps[part.slots[i]]
-        earliest = min(earliest, candidate_time(part, mach, warp, ops[warp.op]))
+        earliest = min(earliest, candidate_time(part, warps[part.slots[i]]))
     part.next_issue = earliest
 
 
@@ -223,6 +230,7 @@ def issue(st, mach, ops, acc, bases, win, s, p, time):
         if row.kind != EXIT or not row.flags & ACTIVE:
             warp.op += distance
             following = ops[warp.op]
+            warp.unit = following.unit
             if following.piece != row.piece:
                 warp.code_end = enter_piece(st.code[s], mach, following.piece, warp.stall_end)
             if following.kind == WGMMA:
@@ -241,16 +249,15 @@ def issue(st, mach, ops, acc, bases, win, s, p, time):
                 leave_cluster(st, mach, win, s, warp, time)
         if sm.record_end:
             record_spans(win, sm, w, warp, row.pc, op, since)
-    look_ahead(part, mach, warps, ops)
+    look_ahead(part, warps)
 
 
 @njit(cache=True, nogil=True)
-def wake(part, mach, warp, ops, earliest):
+def wake(part, warp, ops, earliest):
     """Something has become known that the warp may have waited for; it goes on at ``earliest`` or later."""
     if warp.ready >= NEVER:
-        row = ops[warp.op]
-        warp.ready = max(ready_time(warp, row), earliest)
-        part.next_issue = min(part.next_issue, candidate_time(part, mach, warp, row))
+        warp.ready = max(ready_time(warp, ops[warp.op]), earliest)
+        part.next_issue = min(part.next_issue, candidate_time(part, warp))
 
 
 @njit(cache=True, nogil=True)
@@ -258,9 +265,9 @@ def serve_queue(st, mach, ops, acc, bases, win, s):
     """The load/store unit takes an instruction; its warp may go on, or others for which the queue had no room."""
     time = st.sms[s].next_accept
     p, w = accept(st, mach, ops, acc, bases, win, s, time)
-    wake(st.parts[s, p], mach, st.warps[s, w], ops, time + 1)
+    wake(st.parts[s, p], st.warps[s, w], ops, time + 1)
     if st.parts[s, p].next_issue > time + 1:
-        look_ahead(st.parts[s, p], mach, st.warps[s], ops)
+        look_ahead(st.parts[s, p], st.warps[s])
 
 
 @njit(cache=True, nogil=True)
@@ -284,7 +291,7 @@ def complete(sm, part, mach, warp, ops, done):
         warp.scoreboard[done.token] = max(warp.scoreboard[done.token], passed)
     if done.flag >= 0:
         warp.flag, warp.polls = done.flag, 1
-    wake(part, mach, warp, ops, done.time)
+    wake(part, warp, ops, done.time)
     return passed
 
 
@@ -336,7 +343,8 @@ def advance_sm(st, mach, ops, acc, bases, win, s, done, first, last, end):
     """Run one SM up to cycle ``end``: answers of memory and issues in the order of time."""
     parts, sm = st.parts[s], st.sms[s]
     while True:
-        time = min(min(parts[0].next_issue, parts[1].next_issue), min(parts[2].next_issue, parts[3].next_issue))
+        first_pair = min(parts[0].next_issue, parts[1].next_issue)
+        time = min(first_pair, min(parts[2].next_issue, parts[3].next_issue))
         upcoming = min(time, sm.next_accept)
         event = sm.wgmma_event
         if event <= upcoming and event < end and (first == last or event <= done[first].time):
@@ -356,9 +364,9 @@ def advance_sm(st, mach, ops, acc, bases, win, s, done, first, last, end):
         if sm.next_accept < time:
             serve_queue(st, mach, ops, acc, bases, win, s)
             continue
-        p = 0
-        while parts[p].next_issue != time:
-            p += 1
+        p = 0 if parts[0].next_issue == time else 1
+        if first_pair > time:
+            p = 2 if parts[2].next_issue == time else 3
         issue(st, mach, ops, acc, bases, win, s, p, time)
 
 

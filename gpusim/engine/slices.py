@@ -52,7 +52,7 @@ def owner(mach, line):
     k = line - turn * mach.slices + pick(mix(turn), 0, mach.slices)
     x = turn - lap * mach.l2_sets + pick(mix(lap), 20, mach.l2_sets)
     k, x = k - mach.slices * (k >= mach.slices), x - mach.l2_sets * (x >= mach.l2_sets)
-    return Owner(k * mach.partitions // mach.slices, k, x)
+    return Owner(k // mach.partition_slices, k, x)
 
 
 @njit(cache=True, nogil=True)
@@ -65,7 +65,7 @@ def locate(mach, line, place):
 @njit(cache=True, nogil=True)
 def copy_slice(mach, place, partition):
     """The slice of ``partition`` where its SMs find the line: its owner, or one that keeps a copy."""
-    return place.slice + (partition - place.partition) * (mach.slices // mach.partitions)
+    return place.slice + (partition - place.partition) * mach.partition_slices
 
 
 @njit(cache=True, nogil=True)

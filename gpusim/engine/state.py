@@ -12,7 +12,7 @@ from gpusim.engine.l1 import L1State
 from gpusim.engine.result import EVENT, WARP_STATES
 
 __all__ = ["BOARDS", "BULK", "COMPLETION", "COUNTERS", "CTA_SLOT", "FENCE_TOKEN", "GROUPS", "HOLDS", "MBARRIER",
-           "NEVER", "PART_WARPS", "QUEUE_ENTRIES", "REQUEST_RECORD", "SM", "STATIC", "STORES_KEPT", "STORE_ANSWERS",
+           "NEVER", "PART_WARPS", "QUEUE", "QUEUE_ENTRIES", "REQUEST_RECORD", "SM", "STATIC", "STORES_KEPT", "STORE_ANSWERS",
            "SUB_PARTITION", "TENSOR_READS", "VECTOR_PLACES", "WARP", "WARPGROUP", "WARPS_PER_WARPGROUP", "WGMMAS",
            "SmState", "Window", "new_state", "new_window"]
 
@@ -34,6 +34,8 @@ WARP_LOADS = 8
 """Most shared loads of a warp beside the load/store unit's buffer; how many there are is a number of the GPU."""
 PATHS = 16
 """Most paths through the data stage."""
+QUEUE = len(Pipe)
+"""What a memory instruction waits for room in, a number behind those of the pipes."""
 PART_WARPS = 16
 """Most warps of a sub-partition."""
 SPANS = 14
@@ -52,6 +54,7 @@ WARP = np.dtype([
     ("live", "<i8"),
     ("op", "<i8"),  # next row of the image
     ("ready", "<i8"),  # when stall count, barriers and scoreboards allow it
+    ("unit", "<i8"),  # whose room it needs then: a pipe or QUEUE
     ("last_issue", "<i8"),
     ("stall_end", "<i8"),
     ("branch_end", "<i8"),  # end of a taken branch
@@ -98,7 +101,7 @@ SUB_PARTITION = np.dtype([
     ("operand_free", "<i8"),
     ("hold_first", "<i8"), ("hold_last", "<i8"),  # reads of operands that hold the dispatcher, a ring
     ("hold_start", "<i8", (HOLDS,)), ("hold_end", "<i8", (HOLDS,)),
-    ("pipe_free", "<i8", (len(Pipe),)),
+    ("unit_free", "<i8", (len(Pipe) + 1,)),  # when each pipe and the queue have room; NEVER while the queue is full
     ("tensor_start", "<i8"), ("tensor_interval", "<i8"), ("tensor_end", "<i8"),  # of the last tensor instruction
     ("tensor_reads", "<i8"), ("tensor_owed", "<f8"),  # row of TENSOR_READS; part of a cycle that it lasts longer
     ("tensor_turn", "<i8"), ("fetched", "<i8"),  # another warp's came before; its A operand had to be read

@@ -87,9 +87,9 @@ def fill_queue(st, ops, s, time):
 @njit(cache=True, nogil=True)
 def pipe_free(parts):
     """When the tensor pipes of all sub-partitions are."""
-    free = parts[0].pipe_free[TENSOR]
+    free = parts[0].unit_free[TENSOR]
     for p in range(1, WARPS):
-        free = max(free, parts[p].pipe_free[TENSOR])
+        free = max(free, parts[p].unit_free[TENSOR])
     return free
 
 
@@ -160,7 +160,7 @@ def start_wgmma(st, mach, ops, win, s, time):
         group.started += 1
         sm.wgmma_queued -= 1
         for p in range(WARPS):
-            parts[p].pipe_free[TENSOR] = time + row.interval
+            parts[p].unit_free[TENSOR] = time + row.interval
         hold_data_stage(sm, mach, time, row.operand >> WAVES_SHIFT)
         sm.counters[STAGE_CYCLES] += row.operand >> WAVES_SHIFT
         sm.counters[PIPE_CYCLES] += row.interval
