@@ -25,7 +25,8 @@ IMAGE_OP = np.dtype([
     ("latency", "<u2"), ("stall", "u1"), ("wait_mask", "u1"), ("write_barrier", "u1"), ("read_barrier", "u1"),
     ("kind", "u1"), ("pipe", "u1"), ("flags", "u1"), ("queue", "i1"), ("operand_cycles", "u1"), ("path_cycles", "u1"),
     ("lead_cycles", "u1"), ("hold_cycles", "u1"), ("registers", "u1"), ("address_cycles", "u1"), ("cached", "u1"),
-    ("wide", "u1"), ("triple", "u1"), ("vector", "u1"), ("fetches", "u1"), ("reads", "u1"), ("piece", "<u2"), ("unit", "u1"),
+    ("wide", "u1"), ("triple", "u1"), ("vector", "u1"), ("fetches", "u1"), ("reads", "u1"), ("piece", "<u2"),
+    ("unit", "u1"),
 ], align=True)
 """flags: 1 active, 2 the warp's next instruction is elsewhere (a taken branch), 4 yield, 8 variable latency,
 16 a miss in L2 brings the whole line, 32 waits until the SM's writes have been performed, 64 depends on a flag: then

@@ -12,9 +12,9 @@ from gpusim.engine.l1 import L1State
 from gpusim.engine.result import EVENT, WARP_STATES
 
 __all__ = ["BOARDS", "BULK", "COMPLETION", "COUNTERS", "CTA_SLOT", "FENCE_TOKEN", "GROUPS", "HOLDS", "MBARRIER",
-           "NEVER", "PART_WARPS", "QUEUE", "QUEUE_ENTRIES", "REQUEST_RECORD", "SM", "STATIC", "STORES_KEPT", "STORE_ANSWERS",
-           "SUB_PARTITION", "TENSOR_READS", "VECTOR_PLACES", "WARP", "WARPGROUP", "WARPS_PER_WARPGROUP", "WGMMAS",
-           "SmState", "Window", "new_state", "new_window"]
+           "NEVER", "PART_WARPS", "QUEUE", "QUEUE_ENTRIES", "REQUEST_RECORD", "SM", "STATIC", "STORES_KEPT",
+           "STORE_ANSWERS", "SUB_PARTITION", "TENSOR_READS", "VECTOR_PLACES", "WARP", "WARPGROUP",
+           "WARPS_PER_WARPGROUP", "WGMMAS", "SmState", "Window", "new_state", "new_window"]
 
 NEVER = np.iinfo(np.int64).max // 4
 BOARDS = 6  # scoreboard barriers of a warp, as the SASS encoding has them
