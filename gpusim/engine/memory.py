@@ -154,9 +154,11 @@ def serve(memory, machine, requests, order, lines, flag_state, clusters, stores,
 
 @njit(cache=True, nogil=True)
 def warm_lines(mem, machine, first_line, count):
-    """Put lines into the slices that own them and into their copies, as after a run that read them."""
+    """Put lines into the slices that own them and into their copies, as after a run that read them; of more than L2
+    holds, which go round all slices and sets in turn, only what would be left."""
     mach, place = machine[0], mem.places[0, 0]
-    for line in range(first_line, first_line + count):
+    most = mach.slices * mach.l2_sets * (mach.l2_ways + 1)
+    for line in range(first_line + max(0, count - most), first_line + count):
         locate(mach, line, place)
         for partition in range(mach.partitions):
             touch(mem, mach, place, copy_slice(mach, place, partition)).valid = 15

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from engine_programs import Memory, program, rows, run, small_gpu
@@ -10,7 +12,8 @@ from hypothesis import strategies as st
 
 from gpusim.arch import load_gpu
 from gpusim.engine.machine import machine_of, machine_record
-from gpusim.engine.memory_state import new_memory
+from gpusim.engine.memory import warm_lines
+from gpusim.engine.memory_state import MemoryState, new_memory
 from gpusim.engine.slices import owner, slice_wait
 
 MACHINE = machine_of(load_gpu("h200"))
@@ -26,6 +29,28 @@ def test_what_is_contiguous_fills_every_slice_and_set_evenly(turn: int) -> None:
     start = turn // sets * sets * MACHINE.slices
     places = [owner(RECORD, line)[1:3] for line in range(start, start + sets * MACHINE.slices, 7)]
     assert len(set(places)) == len(places)
+
+
+def least_recent_first(memory: MemoryState) -> np.ndarray:
+    """Lines of every slice and set, in the order in which they give way."""
+    return np.take_along_axis(memory.tags, np.argsort(memory.ways["used"], axis=2), axis=2)
+
+
+@pytest.mark.parametrize("laps", [15, 17.3, 40])
+def test_a_tensor_larger_than_l2_leaves_what_reading_it_piece_by_piece_does(laps: float) -> None:
+    """One call skips what cannot stay; pieces smaller than L2 are all read."""
+    spec = small_gpu(4, "l2.capacity_bytes=524288", "l2.slices=8")
+    machine = machine_of(spec)
+    lap = machine.slices * machine.l2_sets
+    left = []
+    for pieces in (1, 4):
+        memory = new_memory(machine, np.arange(4) % 2)
+        warm_lines(memory, machine_record(machine), 5, 3 * lap)
+        cuts = np.linspace(1 << 20, (1 << 20) + round(laps * lap), pieces + 1).astype(int).tolist()
+        for first, end in pairwise(cuts):
+            warm_lines(memory, machine_record(machine), first, end - first)
+        left.append(least_recent_first(memory))
+    assert (left[0] == left[1]).all()
 
 
 @pytest.mark.parametrize("pitch_bits", range(3, 14))
