@@ -24,6 +24,7 @@ from gpusim.engine.memory import serve
 from gpusim.engine.memory_state import MemoryState
 from gpusim.engine.scheduler import advance_group
 from gpusim.engine.state import BULK, COMPLETION, NEVER, REQUEST_RECORD, SmState, Window
+from gpusim.errors import SimulatedFailure
 
 __all__ = ["Group", "Host"]
 
@@ -121,11 +122,11 @@ class Host:
         call = partial(advance_group, self.state, self.machine_record, self.image.ops, self.image.accesses,
                        self.image.cta_bases, group.window, group.first, group.last, done, done_first, end)
         if self._pool is None:
-            call()
+            _run(call)
             return
         running = self._pool.submit(call)
         yield environment.timeout(0)
-        running.result()
+        _run(running.result)
 
     def _upcoming(self, group: Group) -> int:
         here = slice(group.first, group.last)
@@ -170,6 +171,14 @@ class Host:
         self.blocks.retire(ended, end)
         if len(ended) and self.progress:
             self.progress(float((self.blocks.end >= 0).sum()) / max(1, len(self.blocks.ctas)))
+
+
+def _run(call: Callable[[], None]) -> None:
+    """Compiled code can only raise a constant sentence: what a program does that the machine has no room for."""
+    try:
+        call()
+    except RuntimeError as error:
+        raise SimulatedFailure(str(error)) from None
 
 
 def _order(major: np.ndarray, minor: np.ndarray) -> np.ndarray:

@@ -114,7 +114,7 @@ def close_group(warp, board, time):
     """cp.async.commit_group: the open group, empty or not, joins those that barrier ``board`` counts."""
     group = warp.group_tail
     if group - warp.group_done >= GROUPS - 2:
-        raise RuntimeError("more cp.async groups in flight in one warp than the simulator tracks")
+        raise RuntimeError("more than 62 cp.async groups of a warp are in flight; wait for some, or commit less often")
     warp.group_board = board
     warp.group_time[group % GROUPS] = max(warp.group_time[group % GROUPS], time)
     warp.group_tail = group + 1

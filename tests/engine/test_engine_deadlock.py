@@ -62,3 +62,18 @@ def test_copies_that_were_never_committed_are_waited_for_by_nobody() -> None:
     """As in PTX: cp.async.wait_group counts committed groups only, so this is a race and not a deadlock."""
     body = [row("LDGSTS access=c"), depbar(0, 0), Row("NOP")]
     assert issue_cycles(run(program(body, {"c": Memory("CPA16", lines=4)})))[1:3] == [1, 2]
+
+
+def commits(groups: int) -> Program:
+    """A copy, which takes its time to L2 and back, and as many ends of groups as issue meanwhile."""
+    body = [*rows("LDGSTS access=a"), *rows("LDGDEPBAR write=5 stall=2") * groups, depbar(5, 0), *rows("NOP")]
+    return program(body, {"a": Memory("CPA16", lines=4)})
+
+
+def test_a_warp_may_have_as_many_groups_of_copies_in_flight_as_a_barrier_counts() -> None:
+    assert run(commits(62), None).issued.sum() == 62 + 4  # LDGSTS, DEPBAR, NOP, EXIT
+
+
+def test_more_groups_of_copies_than_that_are_refused_in_one_sentence() -> None:
+    text = failure(commits(63))
+    assert text == "more than 62 cp.async groups of a warp are in flight; wait for some, or commit less often"
