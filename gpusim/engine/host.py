@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import simpy
@@ -152,8 +153,9 @@ class Host:
         if len(requests):
             order = _order(requests["time"], requests["sm"])  # those of an SM come in sequence
             room = self._answers.room(self.clusters.size * len(requests))
-            self._answers.came(serve(self.memory, self.machine_record, requests, order, self.image.requests,
-                                     self.image.flags, self.clusters.peers, self.state.stores, room))
+            self._answers.came(_run(partial(serve, self.memory, self.machine_record, requests, order,
+                                            self.image.requests, self.image.flags, self.clusters.peers,
+                                            self.state.stores, room)))
         yield environment.timeout(0)
 
     def _deliver(self, sent: np.ndarray) -> np.ndarray:
@@ -173,10 +175,10 @@ class Host:
             self.progress(float((self.blocks.end >= 0).sum()) / max(1, len(self.blocks.ctas)))
 
 
-def _run(call: Callable[[], None]) -> None:
-    """Compiled code can only raise a constant sentence: what a program does that the machine has no room for."""
+def _run(call: Callable[[], Any]) -> Any:
+    """Compiled code can only raise a constant sentence: what a program does that the records have no room for."""
     try:
-        call()
+        return call()
     except RuntimeError as error:
         raise SimulatedFailure(str(error)) from None
 

@@ -18,7 +18,7 @@ __all__ = [
     "write_copy",
 ]
 
-LSU, NO_PIPE, TENSOR = int(Pipe.lsu), int(Pipe.none), int(Pipe.tensor)
+TENSOR = int(Pipe.tensor)
 ALU, FMA, XU = int(Pipe.alu), int(Pipe.fma), int(Pipe.xu)
 
 

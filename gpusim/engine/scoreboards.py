@@ -14,6 +14,8 @@ __all__ = ["barrier_release", "boards_release", "close_group", "copy_arrived", "
 
 DEPBAR, EXIT = int(Kind.depbar), int(Kind.exit)
 NO_BOARD = 7
+TOO_MANY_GROUPS = (f"more than {GROUPS - 2} cp.async groups of a warp are in flight, as many as can be simulated; wait "
+                   "for some, or commit less often")
 
 
 @njit(cache=True, nogil=True)
@@ -114,7 +116,7 @@ def close_group(warp, board, time):
     """cp.async.commit_group: the open group, empty or not, joins those that barrier ``board`` counts."""
     group = warp.group_tail
     if group - warp.group_done >= GROUPS - 2:
-        raise RuntimeError("more than 62 cp.async groups of a warp are in flight; wait for some, or commit less often")
+        raise RuntimeError(TOO_MANY_GROUPS)
     warp.group_board = board
     warp.group_time[group % GROUPS] = max(warp.group_time[group % GROUPS], time)
     warp.group_tail = group + 1

@@ -19,7 +19,7 @@ __all__ = ["BOARDS", "BULK", "COMPLETION", "COUNTERS", "CTA_SLOT", "FENCE_TOKEN"
 NEVER = np.iinfo(np.int64).max // 4
 BOARDS = 6  # scoreboard barriers of a warp, as the SASS encoding has them
 GROUPS = 64
-"""Committed cp.async groups of a warp, a ring; two fewer may be in flight, as many as a scoreboard counts."""
+"""Committed cp.async groups of a warp, a ring; two fewer may be in flight: a size of the model, not of the machine."""
 QUEUE_ENTRIES = 32
 """Largest queue the records can hold; the depth itself is a number of the GPU."""
 VECTOR_PLACES = 8
@@ -84,7 +84,7 @@ WARP = np.dtype([
     ("scoreboard", "<i8", (BOARDS,)),  # release time of internal results
     ("pending", "<i8", (BOARDS,)),  # answers of memory still missing
     ("long_board", "<i8", (BOARDS,)),  # 1 when the barrier belongs to global memory
-    ("group_missing", "<i2", (GROUPS,)),
+    ("group_missing", "<i4", (GROUPS,)),
     ("group_time", "<i8", (GROUPS,)),  # when the last byte of the group was written
     ("group_arrives", "<i2", (GROUPS,)),  # 1 + mbarrier that hears of it, 0: none
     ("async_arrivals", "<i8"),  # how many of them are due

@@ -70,10 +70,11 @@ def commits(groups: int) -> Program:
     return program(body, {"a": Memory("CPA16", lines=4)})
 
 
-def test_a_warp_may_have_as_many_groups_of_copies_in_flight_as_a_barrier_counts() -> None:
+def test_a_warp_may_have_62_groups_of_copies_in_flight() -> None:
     assert run(commits(62), None).issued.sum() == 62 + 4  # LDGSTS, DEPBAR, NOP, EXIT
 
 
 def test_more_groups_of_copies_than_that_are_refused_in_one_sentence() -> None:
     text = failure(commits(63))
-    assert text == "more than 62 cp.async groups of a warp are in flight; wait for some, or commit less often"
+    assert text == ("more than 62 cp.async groups of a warp are in flight, as many as can be simulated; "
+                    "wait for some, or commit less often")
