@@ -200,7 +200,8 @@ class Fetch(Section):
     parameter_start_bytes: Count = Field(description="Where a kernel's parameters begin in its constant bank.")
     constant_line_bytes: Count = Field(description="Bytes of constants that an SM reads at once.")
     first_constant_cycles: Cycles = Field(description="Until an SM has the first line of a kernel's constants.")
-    constant_cycles: Cycles = Field(description="Until it has another one.")
+    constant_cycles: Cycles = Field(description="Until it has another one, for ULDC and constant operands.")
+    indexed_constant_cycles: Cycles = Field(description="The same for LDC, whose cache is another one.")
 
 
 class Barrier(Section):

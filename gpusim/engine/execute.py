@@ -10,6 +10,7 @@ from gpusim.arch.instructions import Kind, Pipe
 from gpusim.engine.attribution import record, record_stage
 from gpusim.engine.bulk import flush_group, start_load, start_store
 from gpusim.engine.clusters import use_cluster_barrier
+from gpusim.engine.fetch import await_constant
 from gpusim.engine.image import ACTIVE, FENCE, VARIABLE
 from gpusim.engine.lsu import NO_BOARD, post, writes
 from gpusim.engine.mbarriers import will_follow
@@ -22,7 +23,7 @@ from gpusim.engine.scoreboards import close_group, hold_board, release
 from gpusim.engine.state import BULK, COUNTERS, FENCE_TOKEN, GROUPS, NEVER
 from gpusim.engine.warpgroup import control_wgmma, issue_wgmma
 
-__all__ = ["execute", "send"]
+__all__ = ["execute", "is_indexed", "send"]
 
 KINDS = {name: int(member) for name, member in Kind.__members__.items()}
 MMA, ASYNC_COPY, COMMIT, BARRIER = (KINDS[name] for name in ("mma", "async_copy", "commit", "barrier"))
@@ -49,15 +50,22 @@ def expect(warp, count, row, is_long):
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def fixed_latency(sm, part, warp, mach, win, row, time):
+def is_indexed(row):
+    """LDC, which alone waits for its line of constants after it has issued."""
+    return row.kind == CONSTANT_LOAD and row.flags & VARIABLE
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def fixed_latency(sm, constants, part, warp, mach, win, row, time):
     """Everything that only takes a pipe; sub-partitions share the way of the SM's LDC."""
     if row.pipe != NO_PIPE and row.pipe != LSU:
         take_pipe(part, mach, win, row, time)
     sm.counters[HMMA_COUNT] += row.kind == MMA
     if row.flags & VARIABLE:
-        if row.kind == CONSTANT_LOAD:
+        if is_indexed(row):
             time = max(time, sm.constants)
             sm.constants = time + mach.constant_load
+            time = await_constant(constants, row.constant, mach.indexed_constant, time)
         release(warp, row.write_barrier, time + row.latency, 0)
         release(warp, row.read_barrier, time + row.latency, 0)
 
@@ -157,6 +165,6 @@ def execute(st, mach, ops, acc, bases, win, s, w, row, time):
     elif row.flags & FENCE:
         await_writes(sm, warp, acc, win, s, w, row, time)
     else:
-        fixed_latency(sm, part, warp, mach, win, row, time)
+        fixed_latency(sm, st.constants[s], part, warp, mach, win, row, time)
         if sm.record_end and row.kind == MMA:
             record(win, sm, w, warp, MMA_EVENT, 0, row.pc, warp.op, time, time + row.interval)

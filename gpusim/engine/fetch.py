@@ -13,7 +13,8 @@ from gpusim.arch.spec import Fetch
 from gpusim.engine.gpc import SMS_PER_TPC, gpcs_of, places_in_gpcs
 from gpusim.engine.state import NEVER
 
-__all__ = ["ColdStart", "constant_lines", "enter_piece", "first_code_cycles", "pieces_of"]
+__all__ = ["ColdStart", "await_constant", "constant_lines", "constant_reads", "enter_piece", "first_code_cycles",
+           "pieces_of", "unread_constants"]
 
 
 def pieces_of(pcs: np.ndarray, spec: GpuSpec) -> np.ndarray:
@@ -29,9 +30,39 @@ def pieces_of(pcs: np.ndarray, spec: GpuSpec) -> np.ndarray:
 
 
 def constant_lines(parameter_bytes: int, spec: GpuSpec) -> int:
-    """Lines that so many bytes of parameters take."""
+    """Lines that so many bytes of parameters take, for code that does not say what it reads where."""
     line = spec.fetch.constant_line_bytes
     return -(-(spec.fetch.parameter_start_bytes % line + parameter_bytes) // line) if parameter_bytes else 0
+
+
+def constant_reads(places: np.ndarray, indexed: np.ndarray, spec: GpuSpec) -> np.ndarray:
+    """(N,) i8: number of the line of constants that each op reads, from 1 on in the order of first reads; 0 for none.
+
+    places: (N,) i8, byte of the constant bank, -1 for none; indexed: (N,) b1, by LDC, whose cache is another one: a
+    line that ULDC has read is new to it, and the other way round (pipes.csv: clocks around both).
+    """
+    lines = np.where(places >= 0, 2 * (places // spec.fetch.constant_line_bytes) + indexed, -1)
+    found, first, number = np.unique(lines, return_index=True, return_inverse=True)
+    order = np.argsort(np.argsort(np.where(found < 0, -1, first)))
+    return (order + (found[0] >= 0))[number]
+
+
+def unread_constants(sms: int, reads: np.ndarray) -> np.ndarray:
+    """(S, K) i8: when SMs have the lines of ``reads`` (see `constant_reads`), NEVER: not asked for.
+
+    Each launch has constants of its own. The line that is read first is there: a launch waits for it as it starts.
+    """
+    lines = np.full((sms, int(reads.max(initial=0)) + 1), NEVER)
+    lines[:, :2] = 0
+    return lines
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def await_constant(constants, line, latency, time):
+    """A warp of an SM reads a line of constants at ``time``; returns when the SM has it. constants: (K,) i8."""
+    if constants[line] >= NEVER:
+        constants[line] = time + latency
+    return max(time, constants[line])
 
 
 @njit(cache=True, nogil=True)
@@ -58,8 +89,9 @@ def first_code_cycles(spec: GpuSpec) -> np.ndarray:
 class ColdStart:
     """What the CTAs that come to an SM first wait for: the first instruction's code, then constants.
 
-    Kernels read their parameters here and there; here they read all lines as they start. CTAs that come later find the
-    beginning of the code there, whatever class they are of: it is the same in all.
+    Kernels read their parameters here and there; recorded ones read all lines as they start, compiled ones the first
+    (`constant_reads`). CTAs that come later find the beginning of the code there, whatever class they are of: it is the
+    same in all.
     """
 
     fetch: Fetch

@@ -9,7 +9,7 @@ import numpy as np
 
 from gpusim.arch import GpuSpec
 from gpusim.arch.instructions import Kind, Pipe
-from gpusim.engine.fetch import constant_lines, pieces_of
+from gpusim.engine.fetch import constant_lines, constant_reads, pieces_of
 from gpusim.engine.flags import FlagState, flag_jumps, flag_ops, new_flags
 from gpusim.engine.operands import DEFERRED, asynchronous_operands, check_units
 from gpusim.engine.state import QUEUE
@@ -26,7 +26,7 @@ IMAGE_OP = np.dtype([
     ("kind", "u1"), ("pipe", "u1"), ("flags", "u1"), ("queue", "i1"), ("operand_cycles", "u1"), ("path_cycles", "u1"),
     ("lead_cycles", "u1"), ("hold_cycles", "u1"), ("registers", "u1"), ("address_cycles", "u1"), ("cached", "u1"),
     ("wide", "u1"), ("triple", "u1"), ("vector", "u1"), ("fetches", "u1"), ("reads", "u1"), ("piece", "<u2"),
-    ("unit", "u1"),
+    ("unit", "u1"), ("constant", "u1"),
 ], align=True)
 """flags: 1 active, 2 the warp's next instruction is elsewhere (a taken branch), 4 yield, 8 variable latency,
 16 a miss in L2 brings the whole line, 32 waits until the SM's writes have been performed, 64 depends on a flag: then
@@ -40,7 +40,7 @@ reading them keeps the dispatcher from its own; registers: what it takes of the 
 address_cycles: of the path that all sub-partitions share. cached: a load that L1 keeps. wide: reads its registers in
 two passes. triple: reads three registers; vector: one or two, in one pass. fetches: a tensor instruction with a new A;
 reads: its kind, see gpusim.engine.register_reads. piece: of the code, see gpusim.engine.fetch. unit: whose room it
-needs to issue, a pipe or QUEUE. stall: the compiler's count, and what the hardware adds to it: while operands are read,
+needs to issue, a pipe or QUEUE. constant: line that it reads, see gpusim.engine.fetch. stall: the compiler's count, and what the hardware adds to it: while operands are read,
 and a cycle behind a yield that counts one (instructions.csv: chains with a NOP of that kind take 17 cycles, not 16)."""
 
 IMAGE_ACCESS = np.dtype([
@@ -124,6 +124,7 @@ def image_of(program: Program, spec: GpuSpec) -> ProgramImage:
     ends = np.cumsum([len(part) for part in ops]).astype(np.int64)
     rows = np.concatenate(ops)
     rows["piece"], rows["unit"] = pieces_of(rows["pc"], spec), _units(rows)
+    rows["constant"] = _constants(program, rows, spec)
     return ProgramImage(
         ops=rows,
         accesses=accesses,
@@ -137,7 +138,7 @@ def image_of(program: Program, spec: GpuSpec) -> ProgramImage:
         cta_bases=np.ascontiguousarray(program.cta_bases, np.int64),
         num_statics=len(program.statics),
         num_pieces=int(rows["piece"].max()) + 1,
-        constant_lines=constant_lines(program.launch.parameter_bytes, spec),
+        constant_lines=1 if rows["constant"].any() else constant_lines(program.launch.parameter_bytes, spec),
         warps_per_cta=program.warps_per_cta,
         flags=flags,
         flag_name=program.flags.name,
@@ -150,6 +151,12 @@ def _units(rows: np.ndarray) -> np.ndarray:
     """Whose room instructions need to issue: none of those that are predicated off, but for the queue."""
     has_pipe = (rows["flags"] & ACTIVE > 0) & (rows["pipe"] != Pipe.lsu)
     return np.where(rows["queue"] >= 0, QUEUE, np.where(has_pipe, rows["pipe"], Pipe.none))
+
+
+def _constants(program: Program, rows: np.ndarray, spec: GpuSpec) -> np.ndarray:
+    places = np.array([static.constant for static in program.statics])[rows["pc"]]
+    indexed = (rows["kind"] == Kind.constant_load) & (rows["flags"] & VARIABLE > 0)
+    return constant_reads(np.where(rows["flags"] & ACTIVE, places, -1), indexed, spec)
 
 
 def _waits_for_barrier(program: Program, table: np.ndarray) -> np.ndarray:

@@ -38,6 +38,8 @@ class Machine(NamedTuple):
     constant_load: int
     fetch_next: int
     fetch_late: int
+    uniform_constant: int
+    indexed_constant: int
     wide_after_tensor: int
     wide_between_tensor: int
     tensor_last_read: int
@@ -113,6 +115,8 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         constant_load=spec.issue.constant_load_cycles,
         fetch_next=spec.fetch.next_cycles,
         fetch_late=spec.fetch.late_cycles,
+        uniform_constant=spec.fetch.constant_cycles,
+        indexed_constant=spec.fetch.indexed_constant_cycles,
         wide_after_tensor=spec.issue.wide_after_tensor_cycles,
         wide_between_tensor=spec.issue.wide_between_tensor_cycles,
         tensor_last_read=spec.issue.tensor_last_read_cycles,

@@ -11,8 +11,8 @@ from gpusim.engine.attribution import add_span, attribute_issue, record, record_
 from gpusim.engine.barriers import release_barriers
 from gpusim.engine.bulk import land
 from gpusim.engine.clusters import leave_cluster, receive_message
-from gpusim.engine.execute import execute, send
-from gpusim.engine.fetch import enter_piece
+from gpusim.engine.execute import execute, is_indexed, send
+from gpusim.engine.fetch import await_constant, enter_piece
 from gpusim.engine.image import ACTIVE, FLAG, TAKEN, YIELD
 from gpusim.engine.l1 import REQUESTS
 from gpusim.engine.lsu import NO_BOARD, accept
@@ -233,6 +233,9 @@ def issue(st, mach, ops, acc, bases, win, s, p, time):
             warp.unit = following.unit
             if following.piece != row.piece:
                 warp.code_end = enter_piece(st.code[s], mach, following.piece, warp.stall_end)
+            if following.constant and not is_indexed(following):
+                warp.constant_end = await_constant(
+                    st.constants[s], following.constant, mach.uniform_constant, warp.stall_end)
             if following.kind == WGMMA:
                 approach_wgmma(st, mach, s, w)
             warp.ready = ready_time(warp, following)

@@ -14,6 +14,7 @@ from gpusim.arch import GpuSpec, occupancy
 from gpusim.arch.instructions import Kind
 from gpusim.engine.blocks import BlockScheduler, fill_order
 from gpusim.engine.clusters import Clusters, ClusterScheduler, check_clusters, longest_window
+from gpusim.engine.fetch import unread_constants
 from gpusim.engine.gpc import gpcs_of
 from gpusim.engine.host import Group, Host, request_capacity
 from gpusim.engine.image import ProgramImage, image_of
@@ -221,12 +222,12 @@ def _state(
     record: RecordWindow | None, cold: bool,
 ) -> SmState:
     """Empty SMs with what the program uses: L1 where something is kept there, mbarriers, warpgroups. Cold ones have no
-    code and no constants."""
+    code."""
     capacity = l1_bytes(spec, program.launch, blocks_per_sm) if image.ops["cached"].any() else None
     warpgroups = -(-image.warps_per_cta // WARPS_PER_WARPGROUP) if (image.ops["kind"] == Kind.wgmma).any() else 0
     state = new_state(machine.num_sms, machine.max_warps, blocks_per_sm,
                       new_l1(machine.num_sms, image.requests, capacity), image.num_pieces,
-                      len(image.mbarrier_arrivals), warpgroups)
+                      unread_constants(machine.num_sms, image.ops["constant"]), len(image.mbarrier_arrivals), warpgroups)
     if cold:
         state.code[:] = state.sms["begun"] = NEVER
     if record is not None:

@@ -208,6 +208,7 @@ class SmState(NamedTuple):
     warpgroups: np.ndarray  # (S, C, G) WARPGROUP
     stores: np.ndarray  # (S,) STORE_ANSWERS
     code: np.ndarray  # (S, F + 1) i8: when each of F pieces of code is in the SM, NEVER: not asked for
+    constants: np.ndarray  # (S, K) i8: the same for lines of constants, see gpusim.engine.fetch
 
 
 class Window(NamedTuple):
@@ -224,13 +225,15 @@ class Window(NamedTuple):
 
 
 def new_state(
-    sms: int, warps: int, cta_slots: int, l1: L1State, pieces: int, mbarriers: int = 0, warpgroups: int = 0
+    sms: int, warps: int, cta_slots: int, l1: L1State, pieces: int, constants: np.ndarray, mbarriers: int = 0,
+    warpgroups: int = 0,
 ) -> SmState:
-    """Empty SMs at cycle 0 that have all code and constants."""
+    """Empty SMs at cycle 0 that have all code. constants: (S, K) i8, what they have of those."""
     state = SmState(np.zeros((sms, warps), WARP), np.zeros((sms, 4), SUB_PARTITION),
                     np.zeros((sms, cta_slots), CTA_SLOT), np.zeros(sms, SM), l1,
                     np.zeros((sms, cta_slots, mbarriers), MBARRIER), np.zeros((sms, cta_slots, warpgroups), WARPGROUP),
-                    np.zeros(sms, STORE_ANSWERS), np.zeros((sms, pieces + 1), np.int64))
+                    np.zeros(sms, STORE_ANSWERS), np.zeros((sms, pieces + 1), np.int64),
+                    constants)
     state.warps["ready"] = NEVER
     state.parts["next_issue"] = NEVER
     for last in ("tensor_start", "tensor_end", "triple_start", "vector_start"):

@@ -7,11 +7,11 @@ import numpy as np
 from numba import njit
 
 from gpusim.errors import UserError, did_you_mean
-from gpusim.memory.l1_tags import tag_passes
+from gpusim.memory.l1_crossing import cross_copy
 from gpusim.memory.operations import ASYNC_OPERATIONS, LANES, ROW_BYTES, check_addresses
-from gpusim.memory.shared import SharedCost, lane_bits, phase_ways
+from gpusim.memory.shared import SharedCost, lane_bits
 
-__all__ = ["BYPASS_OPERATION", "async_cost", "async_width_bytes", "bypass_pieces"]
+__all__ = ["BYPASS_OPERATION", "async_cost", "async_width_bytes", "bypass_pieces", "writing_lanes"]
 
 CHUNK_BYTES = 16
 ROW_CHUNKS = ROW_BYTES // CHUNK_BYTES
@@ -36,20 +36,21 @@ def async_cost(
 ) -> SharedCost:
     """Wavefronts of N warp copies from global to shared memory.
 
-    Found in ldgsts_patterns.csv (H200), whose 384 wavefront counts it gives exactly:
+    Equal to the counters of an H200 on all of ldgsts_patterns.csv, and of an H100 on patterns that were drawn after the
+    rules (copy_patterns.csv.gz):
 
-    - 4 and 8 bytes per lane cross from an L1 line to the shared banks in phases of 128 bytes (32 or 16 lanes). A round
-      connects each shared bank to one source bank (position in the 128-byte global line), the one that the lowest
-      waiting lane wants, and then passes every line that still has waiting lanes through that connection, one
-      wavefront each, even if none of its lanes fits. Lanes that do not fit wait for the next round.
-    - 16 bytes per lane come as 32-byte sectors from L2. One wavefront joins, from one global line to one 128-byte
-      shared row, pieces of one kind (whole sectors; their lower halves; their upper halves) that need the same
-      exchange inside 64 bytes: the low two bits of (16-byte chunk in the line XOR 16-byte chunk in the row). A sector
-      stays whole if both halves are copied and meet again in one aligned 32-byte piece of shared memory.
+    - 4 and 8 bytes per lane cross from L1's lines to shared memory in phases of 128 bytes (32 or 16 lanes). A phase
+      counts as many wavefronts as there are lanes that one of them shares a bank with, itself included: a bank of L1
+      (position in the 128-byte line) or a bank of shared memory. How many it really takes, `l1_crossings` says.
+    - 16 bytes per lane come as 32-byte sectors from L2. Of lanes with one destination the first writes. One wavefront
+      joins, from one global line to one 128-byte shared row, pieces of one kind (whole sectors; their lower halves;
+      their upper halves) that need the same exchange inside 64 bytes: the low two bits of (16-byte chunk in the line
+      XOR 16-byte chunk in the row). A sector stays whole if both halves are copied and meet again in one aligned
+      32-byte piece of shared memory. A chunk that goes to two places takes another wavefront for the second.
 
-    ``bank_conflicts`` (equal to all 384 counts as well) is zero for 16 bytes. For 4 and 8 bytes the lines are read in
-    passes of the L1 tag stage (`tag_passes`); each phase has, per pass, the ways of the worse side minus 1 conflicts.
-    Which lines share a pass depends on the base address, so this is the mean over 32 bases 1 KiB apart.
+    ``bank_conflicts`` is zero for 16 bytes. For 4 and 8 bytes it is what crossing takes beyond a wavefront per phase
+    and pass of the L1 tag stage. Which lines share a pass depends on the base address, so this is the mean over 32
+    bases 1 KiB apart, as the table was counted.
 
     Args:
         operation: CPA4, CPA8 or CPA16.
@@ -79,68 +80,39 @@ def async_cost(
 @njit(cache=True)
 def _count_through_l1(shared: np.ndarray, source: np.ndarray, mask: np.ndarray, num_banks: int) -> np.ndarray:
     # Addresses in units of the lane's width, so that a lane needs one bank on either side; a phase has num_banks lanes.
-    count = shared.shape[0]
-    wavefronts = np.zeros(count, np.int32)
-    for i in range(count):
+    wavefronts = np.zeros(len(mask), np.int32)
+    for i in range(len(mask)):
         for start in range(0, LANES, num_banks):
-            waiting = np.int64(mask[i]) & ((1 << start + num_banks) - (1 << start))
-            while waiting:
-                wavefronts[i] += _distinct(source[i] // num_banks, waiting)
-                waiting &= ~_fitting(shared[i], source[i], waiting, num_banks)
+            most = 0
+            for lane in range(start, start + num_banks):
+                if (mask[i] >> lane) & 1:
+                    most = max(most, _sharing_a_bank(shared[i], source[i], mask[i], lane, start, num_banks))
+            wavefronts[i] += most
     return wavefronts
 
 
 @njit(cache=True)
-def _conflicts(shared: np.ndarray, source: np.ndarray, mask: np.ndarray, num_banks: int) -> np.ndarray:
-    count = shared.shape[0]
-    conflicts = np.zeros(count, np.float32)
-    passes = np.empty(LANES, np.int64)
-    used, units = np.empty(num_banks, np.int64), np.empty((num_banks, LANES), np.int64)
-    for i in range(count):
-        total = 0
-        for base in range(NUM_BASES):
-            lines = source[i] // num_banks + base * LINES_BETWEEN_BASES
-            for number in range(tag_passes(lines, mask[i], passes)):
-                lanes = mask[i] & _equal(passes, number)
-                for start in range(0, LANES, num_banks):
-                    written = phase_ways(shared[i], lanes, start, start + num_banks, 0, used, units)
-                    read = phase_ways(source[i], lanes, start, start + num_banks, 0, used, units)
-                    total += max(written - 1, read - 1, 0)
-        conflicts[i] = total / NUM_BASES
-    return conflicts
-
-
-@njit(cache=True)
-def _equal(values: np.ndarray, value: int) -> int:
+def _sharing_a_bank(
+    shared: np.ndarray, source: np.ndarray, mask: int, lane: int, start: int, num_banks: int
+) -> int:
     lanes = 0
-    for lane in range(LANES):
-        lanes |= (values[lane] == value) << lane
+    for other in range(start, start + num_banks):
+        if (mask >> other) & 1:
+            same_port = (source[other] - source[lane]) % num_banks == 0
+            lanes += same_port or (shared[other] - shared[lane]) % num_banks == 0
     return lanes
 
 
 @njit(cache=True)
-def _fitting(shared: np.ndarray, source: np.ndarray, waiting: int, num_banks: int) -> int:
-    """Lanes that pass in one round."""
-    connected = np.full(num_banks, -1, np.int64)
-    served = 0
-    for lane in range(LANES):
-        if (waiting >> lane) & 1:
-            bank, port = shared[lane] % num_banks, source[lane] % num_banks
-            if connected[bank] == -1:
-                connected[bank] = port
-            if connected[bank] == port and not _overtaken(shared, source, lane, served, num_banks):
-                served |= 1 << lane
-    return served
-
-
-@njit(cache=True)
-def _overtaken(shared: np.ndarray, source: np.ndarray, lane: int, served: int, num_banks: int) -> bool:
-    """Whether a served lane sends the same global word to the same bank, but to another row."""
-    for other in range(lane):
-        same_word = (served >> other) & 1 and source[other] == source[lane]
-        if same_word and shared[other] != shared[lane] and (shared[other] - shared[lane]) % num_banks == 0:
-            return True
-    return False
+def _conflicts(shared: np.ndarray, source: np.ndarray, mask: np.ndarray, num_banks: int) -> np.ndarray:
+    conflicts = np.zeros(len(mask), np.float32)
+    for i in range(len(mask)):
+        total = 0
+        for base in range(NUM_BASES):
+            lines = source[i] // num_banks + base * LINES_BETWEEN_BASES
+            total += cross_copy(shared[i], source[i], lines, mask[i], num_banks)[1]
+        conflicts[i] = total / NUM_BASES
+    return conflicts
 
 
 @njit(cache=True)
@@ -165,11 +137,30 @@ def _count_bypass(shared: np.ndarray, source: np.ndarray, mask: np.ndarray) -> n
     wavefronts = np.zeros(count, np.int32)
     keys = np.empty(LANES, np.int64)
     for i in range(count):
+        writers = writing_lanes(shared[i], mask[i])
         for lane in range(LANES):
             line = source[i, lane] // ROW_CHUNKS
-            keys[lane] = (line << PIECE_BITS) + _bypass_piece(shared[i], source[i], mask[i], lane)
-        wavefronts[i] = _distinct(keys, mask[i])
+            keys[lane] = (line << PIECE_BITS) + _bypass_piece(shared[i], source[i], writers, lane)
+        wavefronts[i] = _distinct(keys, writers)
     return wavefronts
+
+
+@njit(cache=True)
+def writing_lanes(shared: np.ndarray, mask: int) -> int:
+    """Lanes to whose place no earlier one writes. shared: (32,) in units of what a lane copies."""
+    writers = 0
+    for lane in range(LANES):
+        if (mask >> lane) & 1 and not _same_place(shared, writers, lane):
+            writers |= 1 << lane
+    return writers
+
+
+@njit(cache=True)
+def _same_place(shared: np.ndarray, lanes: int, lane: int) -> bool:
+    for other in range(lane):
+        if (lanes >> other) & 1 and shared[other] == shared[lane]:
+            return True
+    return False
 
 
 def bypass_pieces(shared_addresses: np.ndarray, global_offsets: np.ndarray, lane_mask: np.ndarray) -> np.ndarray:
@@ -189,8 +180,9 @@ def bypass_pieces(shared_addresses: np.ndarray, global_offsets: np.ndarray, lane
 def _pieces(shared: np.ndarray, source: np.ndarray, mask: np.ndarray) -> np.ndarray:
     pieces = np.zeros(shared.shape, np.int64)
     for i in range(shared.shape[0]):
+        writers = writing_lanes(shared[i], mask[i])
         for lane in range(LANES):
-            pieces[i, lane] = _bypass_piece(shared[i], source[i], mask[i], lane)
+            pieces[i, lane] = _bypass_piece(shared[i], source[i], writers, lane)
     return pieces
 
 
@@ -204,6 +196,15 @@ def _piece(shared: np.ndarray, source: np.ndarray, mask: int, lane: int) -> int:
 
 @njit(cache=True)
 def _bypass_piece(shared: np.ndarray, source: np.ndarray, mask: int, lane: int) -> int:
-    """One number for (shared row, kind of piece, exchange)."""
+    """One number for (shared row, kind of piece, exchange, whether the chunk has gone to another place before)."""
+    kind, again = _way(shared, source, mask, lane), 0
+    for other in range(lane):
+        if (mask >> other) & 1 and source[other] == source[lane] and _way(shared, source, mask, other) == kind:
+            again = 1
+    return 2 * kind + again
+
+
+@njit(cache=True)
+def _way(shared: np.ndarray, source: np.ndarray, mask: int, lane: int) -> int:
     exchange = (source[lane] ^ shared[lane]) % 4
     return (shared[lane] // ROW_CHUNKS * 4 + _piece(shared, source, mask, lane)) * 4 + exchange

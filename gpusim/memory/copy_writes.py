@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from gpusim.memory.async_copy import bypass_pieces
+from gpusim.memory.async_copy import bypass_pieces, writing_lanes
 from gpusim.memory.operations import LANES, ROW_BYTES
 
 __all__ = ["LINE_CLASSES", "REQUESTS_AT_ONCE", "write_turns"]
@@ -33,20 +33,21 @@ def write_turns(shared_addresses: np.ndarray, global_offsets: np.ndarray, lane_m
     """
     offsets = np.ascontiguousarray(global_offsets, dtype=np.int64).reshape(-1, LANES)
     mask = np.ascontiguousarray(lane_mask, dtype=np.uint32).reshape(-1)
-    lines = np.ascontiguousarray(shared_addresses, dtype=np.int64).reshape(-1, LANES) // ROW_BYTES
-    requests = (offsets // ROW_BYTES << PIECE_BITS) + bypass_pieces(shared_addresses, offsets, mask)
-    return _count(requests, lines % LINE_CLASSES, mask)
+    shared = np.ascontiguousarray(shared_addresses, dtype=np.int64).reshape(-1, LANES)
+    requests = (offsets // ROW_BYTES << PIECE_BITS) + bypass_pieces(shared, offsets, mask)
+    return _count(requests, shared, shared // ROW_BYTES % LINE_CLASSES, mask)
 
 
 @njit(cache=True)
-def _count(requests: np.ndarray, classes: np.ndarray, mask: np.ndarray) -> np.ndarray:
+def _count(requests: np.ndarray, shared: np.ndarray, classes: np.ndarray, mask: np.ndarray) -> np.ndarray:
     turns = np.zeros(len(mask), np.int32)
     waiting = np.zeros(LINE_CLASSES, np.int32)  # requests of the present four, by class
     for i in range(len(mask)):
         number = 0
         waiting[:] = 0
+        lanes = writing_lanes(shared[i], mask[i])
         for lane in range(LANES):
-            if (mask[i] >> lane) & 1 and _is_first(requests[i], mask[i], lane):
+            if (lanes >> lane) & 1 and _is_first(requests[i], lanes, lane):
                 waiting[classes[i, lane]] += 1
                 number += 1
                 if number % REQUESTS_AT_ONCE == 0:

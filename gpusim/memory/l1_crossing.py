@@ -1,5 +1,5 @@
 """Models the wavefronts in which the data of a cp.async that passes through L1 cross from its lines to shared memory.
-Leaves out the counters of such copies (gpusim.memory.async_copy) and when they cross (gpusim.engine)."""
+Leaves out which lines are looked up together (gpusim.memory.l1_tags) and when they cross (gpusim.engine)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from numba import njit
 
 from gpusim.memory.l1_tags import tag_passes
 from gpusim.memory.operations import LANES, ROW_BYTES
-from gpusim.memory.shared import phase_ways
 
-__all__ = ["l1_crossings"]
+__all__ = ["cross_copy", "l1_crossings"]
 
 
 def l1_crossings(
@@ -18,11 +17,11 @@ def l1_crossings(
 ) -> np.ndarray:
     """Wavefronts of N copies of 4, 8 or 16 bytes per lane: (N,) i4.
 
-    A phase is 128 bytes. In each pass of the tag stage its lines are read one after another, as far as they need the
-    same source banks, and of each line go the first lanes that want a shared bank. What is left goes as fast as the
-    worse side's banks allow. This gives ``l1tex__data_pipe_lsu_wavefronts`` of the patterns of copy_l1.csv (H200): one
-    per line while the shared side has no conflicts, 11 where 8 lanes of each of 4 lines want one bank; the cycles per
-    copy, which are one more, follow it.
+    A phase is 128 bytes of lanes. The lines that it finds in one pass of the tag stage cross together, lane by lane:
+    a lane goes in the wavefront behind the last one of an earlier lane that reads from its bank of L1 or writes to its
+    bank of shared memory, whichever words these are. This is ``l1tex__data_pipe_lsu_wavefronts`` of the patterns of
+    copy_l1.csv (H200) and of the 318 in copy_patterns.csv.gz (H100) whose lanes read one line; cycles per copy, one
+    more, follow it.
 
     Args:
         shared_addresses: (N, 32) byte addresses.
@@ -37,47 +36,33 @@ def l1_crossings(
 
 @njit(cache=True)
 def _count(shared: np.ndarray, source: np.ndarray, mask: np.ndarray, num_banks: int) -> np.ndarray:
-    # Addresses in units of the lane's width, so that a lane needs one bank on either side; a phase has num_banks lanes.
     count = np.zeros(len(mask), np.int32)
-    passes, reads = np.empty(LANES, np.int64), np.empty(LANES, np.int64)
-    used, units = np.empty(num_banks, np.int64), np.empty((num_banks, LANES), np.int64)
     for i in range(len(mask)):
-        for number in range(tag_passes(source[i] // num_banks, mask[i], passes)):
-            for start in range(0, LANES, num_banks):
-                lanes = 0
-                for lane in range(start, start + num_banks):
-                    lanes |= (((mask[i] >> lane) & 1) and passes[lane] == number) << lane
-                count[i] += _read(source[i], lanes, start, num_banks, reads)
-                left = _left_over(shared[i], reads, lanes, start, num_banks)
-                written = phase_ways(shared[i], left, start, start + num_banks, 0, used, units)
-                count[i] += max(written, phase_ways(source[i], left, start, start + num_banks, 0, used, units))
+        count[i] = cross_copy(shared[i], source[i], source[i] // num_banks, mask[i], num_banks)[0]
     return count
 
 
 @njit(cache=True)
-def _read(source: np.ndarray, lanes: int, start: int, num_banks: int, reads: np.ndarray) -> int:
-    """Write to ``reads`` (32,) in which read of its pass each lane's word comes; returns their number."""
-    total = 0
-    for lane in range(start, start + num_banks):
-        if (lanes >> lane) & 1:
-            number = 0
-            for other in range(start, lane):
-                if (lanes >> other) & 1 and (source[other] - source[lane]) % num_banks == 0:
-                    number = max(number, reads[other] + (source[other] != source[lane]))
-            reads[lane] = number
-            total = max(total, number + 1)
-    return total
+def cross_copy(
+    shared: np.ndarray, source: np.ndarray, lines: np.ndarray, mask: int, num_banks: int
+) -> tuple[int, int]:
+    """Wavefronts of a copy, and how many of them are beyond the first of their phase and pass.
 
-
-@njit(cache=True)
-def _left_over(shared: np.ndarray, reads: np.ndarray, lanes: int, start: int, num_banks: int) -> int:
-    """Lanes whose shared bank another lane of their read has taken."""
-    left = 0
-    for lane in range(start, start + num_banks):
-        if (lanes >> lane) & 1:
-            for other in range(start, lane):
-                if ((lanes >> other) & 1 and not (left >> other) & 1 and reads[other] == reads[lane]
-                        and (shared[other] - shared[lane]) % num_banks == 0):
-                    left |= 1 << lane
-                    break
-    return left
+    shared, source: (32,) addresses in units of the lane's width, so that a lane needs one of ``num_banks`` banks on
+    either side, and a phase has as many lanes. lines: (32,) 128-byte lines that the lanes read.
+    """
+    wavefronts, conflicts = 0, 0
+    passes = np.empty(LANES, np.int64)
+    read, written = np.empty(num_banks, np.int64), np.empty(num_banks, np.int64)
+    for number in range(tag_passes(lines, mask, passes)):
+        for start in range(0, LANES, num_banks):
+            read[:] = written[:] = 0
+            last = 0
+            for lane in range(start, start + num_banks):
+                if (mask >> lane) & 1 and passes[lane] == number:
+                    port, bank = source[lane] % num_banks, shared[lane] % num_banks
+                    read[port] = written[bank] = max(read[port], written[bank]) + 1
+                    last = max(last, read[port])
+            wavefronts += last
+            conflicts += max(0, last - 1)
+    return wavefronts, conflicts

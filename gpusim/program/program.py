@@ -22,6 +22,7 @@ class Static:
     line: int = 0  # source line, 0: unknown
     scope: str = ""  # "prologue", "main_loop/k", ...
     file: str = ""
+    constant: int = -1  # byte of the constant bank that it reads, -1: none, or not known
 
 
 @dataclass(frozen=True)

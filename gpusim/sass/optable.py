@@ -19,7 +19,7 @@ __all__ = ["instruction_rows", "role_ops", "statics_of"]
 def statics_of(function: SassFunction) -> tuple[Static, ...]:
     """One static per instruction of the text; its row is the instruction's address / 16."""
     pairs = zip(function.instructions, scopes(function), strict=True)
-    return tuple(Static(i.mnemonic, int(i.place.rpartition(":")[2]), scope, i.place.rpartition(":")[0])
+    return tuple(Static(i.mnemonic, int(i.place.rpartition(":")[2]), scope, i.place.rpartition(":")[0], _constant(i))
                  for i, scope in pairs)
 
 
@@ -48,6 +48,12 @@ def role_ops(role: WarpTrace, rows: np.ndarray, accesses: RoleAccesses, function
     ops["shared_offset"][events] = accesses.shared_offset
     ops["global_offset"][events] = accesses.global_offset
     return ops.astype(OP, copy=False)
+
+
+def _constant(instruction: SassInstruction) -> int:
+    """Byte of constant bank 0 that it reads: LDC, ULDC, or any with an operand of that kind."""
+    return next((o.value for o in instruction.operands
+                 if o.kind == "constant" and o.number == 0 and all(part.is_zero for part in o.parts)), -1)
 
 
 def _barrier_operand(instruction: SassInstruction) -> int:

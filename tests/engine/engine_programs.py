@@ -54,6 +54,7 @@ class Row:
     site: str = ""
     line: int = 0
     reads: tuple[int, ...] = ()  # registers; of a tensor instruction its A operand first
+    constant: int = -1  # byte of the constant bank that it reads
 
 
 @dataclass(frozen=True)
@@ -198,7 +199,8 @@ def _ops(body: Sequence[Row], names: list[str], statics: dict[str, Static], pref
     for position, (op, part) in enumerate(zip(ops, body, strict=True)):
         site = f"{prefix}.{part.site or position}"
         if site not in statics:
-            statics[site] = Static(FULL_NAMES.get(part.mnemonic, part.mnemonic), part.line, "body", "tiny.py")
+            name = FULL_NAMES.get(part.mnemonic, part.mnemonic)
+            statics[site] = Static(name, part.line, "body", "tiny.py", part.constant)
         if part.jumps:
             statics.setdefault(f"{site}.skipped", Static("NOP"))
         op["pc"] = list(statics).index(site)

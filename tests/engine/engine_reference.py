@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 
 import numpy as np
 import simpy
@@ -97,6 +98,8 @@ class Sm:
         self.data_stage, self.tag_stage, self.barrier_unit = DataStage(gpu), Server(), Server()
         self.write_port, self.constants, self.copy_writes = Server(), Server(), Server()
         self.turns, self.stores = 0, np.zeros(1, STORE_ANSWERS)
+        every = (row for cta in program.classes for role in cta.roles for row in role.ops)
+        self.lines = {self._line(row): 0 for row in islice(filter(self._reads_constant, every), 1)}
         self.l1 = L1Model(self._l1_bytes())
         self.tag_entries = deque([0] * gpu.l1.tag_entries, gpu.l1.tag_entries)
         self.buffer = deque([0] * gpu.mio.buffer_registers, gpu.mio.buffer_registers)
@@ -289,6 +292,8 @@ class Sm:
                 position += jump - 1
             position += 1
             ahead = warp.role.ops[position:position + 1]
+            if len(ahead) and not self._is_indexed(ahead[0]):
+                warp.constant_end = self._constant(ahead[0], warp.stall_end)
             if len(ahead) and self.entries[ahead[0]["pc"]].kind == Kind.wgmma:
                 self.units.approach(warp)
         end = max(now + 1, warp.drain)
@@ -354,8 +359,28 @@ class Sm:
             if entry.variable_latency:
                 if entry.kind == Kind.constant_load:
                     now, _ = self.constants.serve(now, self.gpu.issue.constant_load_cycles)
+                    now = self._constant(row, now)
                 warp.release(int(row["write_barrier"]), now + entry.latency_cycles)
                 warp.release(int(row["read_barrier"]), now + entry.latency_cycles)
+
+    def _is_indexed(self, row: np.void) -> bool:
+        return self.program.statics[row["pc"]].mnemonic.startswith("LDC")
+
+    def _reads_constant(self, row: np.void) -> bool:
+        return bool(row["active"]) and self.program.statics[row["pc"]].constant >= 0
+
+    def _line(self, row: np.void) -> tuple[int, bool]:
+        place = self.program.statics[row["pc"]].constant
+        return place // self.gpu.fetch.constant_line_bytes, self._is_indexed(row)
+
+    def _constant(self, row: np.void, now: int) -> int:
+        """When the SM has the line of constants that a row reads; the first one of a launch is there."""
+        if not self._reads_constant(row):
+            return now
+        fetch, is_indexed = self.gpu.fetch, self._is_indexed(row)
+        line = self._line(row)
+        wait = fetch.indexed_constant_cycles if is_indexed else fetch.constant_cycles
+        return max(now, self.lines.setdefault(line, now + wait))
 
     def hold(self, resource: simpy.Resource, until: int) -> None:
         request = resource.request()

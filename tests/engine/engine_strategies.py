@@ -23,6 +23,7 @@ ACCESSES = {
 }
 SHORT_BOARDS, LONG_BOARD, READ_BOARDS, GROUP_BOARD, NONE = (0, 1), 2, (3, 4), 5, 7
 STALLS = (1, 2, 4, 5, 15)
+CONSTANT = st.sampled_from((40, 528, 536, 600))
 
 
 def _row(mnemonic: str, **fields: st.SearchStrategy) -> st.SearchStrategy[list[Row]]:
@@ -36,6 +37,8 @@ READ = st.sampled_from((*READ_BOARDS, NONE))
 STEPS = st.one_of(
     *(_row(name) for name in ("FFMA", "IMAD", "IMAD.WIDE", "HMMA.16816.F32", "BAR.SYNC")),
     *(_row(name, write=SHORT) for name in ("MUFU", "S2R")),
+    _row("LDC", write=SHORT, constant=CONSTANT, off=st.booleans()),
+    *(_row(name, constant=CONSTANT, off=st.booleans()) for name in ("ULDC", "ISETP")),
     _row("LDS", access=st.just("lds"), write=SHORT, read=READ, off=st.booleans()),
     _row("LDSM", access=st.just("ldsm"), write=SHORT, read=READ),
     _row("STS", access=st.just("sts"), read=READ),

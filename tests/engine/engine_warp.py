@@ -51,6 +51,7 @@ class WarpModel:
     granted: simpy.Event = field(init=False)
     stall_end: int = 0
     branch_end: int = 0
+    constant_end: int = 0
     barrier_end: int = 0
     at_barrier: int | None = None
     defers: bool = False
@@ -93,6 +94,8 @@ class WarpModel:
             return "wait"
         if now < self.branch_end:
             return "branch_resolving"
+        if now < self.constant_end:
+            return "imc_miss"
         shut = self.at_barrier is not None or now < self.barrier_end
         if shut and not (self.defers and is_arithmetic):
             return "barrier"

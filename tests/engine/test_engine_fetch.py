@@ -121,3 +121,58 @@ def test_straight_lines_take_as_long_as_on_the_chip(kernel: str, stall: int) -> 
     parts = [int(cycles) for row in rows.cycles for cycles in row.split()][2:]
     instructions = len(parts) * (17 if stall == 1 else 16)  # with stalls of two cycles and more the read is free
     assert line_of(stall, instructions) == pytest.approx(sum(parts), rel=0.03)
+
+
+# Constants that instructions name, as those of compiled code do.
+
+CONSTANT_LINE = FETCH.constant_line_bytes
+
+
+def imc_miss(body: list[Row], warps: int = 1) -> int:
+    return cycles_of(run(program([(warps, body)]), GPU), "imc_miss")
+
+
+@pytest.mark.parametrize("mnemonic", ["ULDC", "ISETP"])
+def test_a_line_of_constants_is_waited_for_once(mnemonic: str) -> None:
+    first = Row("NOP", constant=0)
+    once = [first, Row(mnemonic, constant=CONSTANT_LINE)]
+    again = [Row(mnemonic, constant=CONSTANT_LINE + byte) for byte in (0, 4, CONSTANT_LINE - 4)]
+    assert imc_miss(once) == imc_miss([*once, *again]) == FETCH.constant_cycles
+
+
+def test_the_line_that_a_launch_reads_first_is_there() -> None:
+    """Its wait is the launch's, which counts it with its other overhead."""
+    body = [Row("NOP", constant=8), Row("NOP", constant=40)]
+    assert imc_miss(body) == 0
+    assert cycles_of(cold(body), "imc_miss") == FETCH.first_constant_cycles
+
+
+def test_warps_wait_for_a_line_together() -> None:
+    body = [Row("NOP", constant=0), Row("ULDC", constant=CONSTANT_LINE)]
+    assert imc_miss(body, warps=4) == 4 * FETCH.constant_cycles
+
+
+def test_a_predicated_off_instruction_reads_no_constant() -> None:
+    assert imc_miss([Row("NOP", constant=0), Row("NOP", constant=CONSTANT_LINE, off=True)]) == 0
+
+
+def test_ldc_has_lines_of_its_own_and_waits_for_its_result_only() -> None:
+    """A line that ULDC has read is new to it; its warp goes on (pipes.csv: clocks around both count both waits)."""
+    body = [Row("NOP", constant=0), Row("ULDC", constant=CONSTANT_LINE),
+            Row("LDC", write=0, constant=CONSTANT_LINE, stall=2), Row("NOP"), Row("NOP", wait=(0,)),
+            Row("LDC", write=0, constant=CONSTANT_LINE, stall=2), Row("NOP", wait=(0,))]
+    times = np.array(issue_cycles(run(program(body), GPU)))
+    latency = GPU.instruction_table.lookup("LDC").latency_cycles
+    assert times[3] - times[2] == 2
+    assert times[4] - times[2] == FETCH.indexed_constant_cycles + latency
+    assert times[6] - times[5] == latency
+
+
+@pytest.mark.parametrize(("kernel", "miss"), [
+    ("constants", FETCH.constant_cycles), ("indexed constants", FETCH.indexed_constant_cycles)])
+def test_new_lines_cost_what_they_do_on_the_chip(kernel: str, miss: int) -> None:
+    """A word of each of eight lines, then again: what the first time takes longer than the second."""
+    rows = MEASURED[(MEASURED.kernel == kernel) & (MEASURED.before == "profiler") & (MEASURED.ctas == 1)
+                    & (MEASURED.warps == 1)]
+    parts = np.array([[int(cycles) for cycles in row.split()] for row in rows.cycles])
+    assert (parts[:, 1:8] - parts[:, 9:16]).mean() == pytest.approx(miss, abs=1)

@@ -15,7 +15,7 @@ from gpusim.errors import UserError
 from gpusim.memory import SHARED_OPERATIONS, explain, phases, shared_cost
 from gpusim.memory.operations import shared_operation
 
-TABLE = Path(gpusim.__file__).parent / "data/hardware/h200/smem_patterns.csv"
+DATA = Path(gpusim.__file__).parent / "data/hardware/h200"
 ALL = 0xFFFFFFFF
 
 
@@ -64,11 +64,13 @@ def cost(operation: str, addresses: list[int], mask: int = ALL) -> tuple[int, in
     return int(found.wavefronts[0]), int(found.bank_conflicts[0])
 
 
-def test_every_row_of_the_hardware_table_is_matched() -> None:
-    table = pd.read_csv(TABLE)
+@pytest.mark.parametrize(("name", "number"), [("smem_patterns.csv", 714), ("shared_patterns.csv.gz", 1224)])
+def test_every_row_of_the_hardware_tables_is_matched(name: str, number: int) -> None:
+    """The second one was drawn after the rules."""
+    table = pd.read_csv(DATA / name)
     addresses = table[[f"a{lane}" for lane in range(32)]].to_numpy()
     masks = np.array([int(mask, 16) for mask in table["mask"]], np.uint32)
-    assert len(table) == 714
+    assert len(table) == number
     for operation, rows in table.groupby("op").groups.items():
         found = shared_cost(str(operation), addresses[rows], masks[rows])
         np.testing.assert_array_equal(found.wavefronts, table.loc[rows, "wavefronts"], err_msg=operation)
