@@ -227,7 +227,8 @@ def _state(
     warpgroups = -(-image.warps_per_cta // WARPS_PER_WARPGROUP) if (image.ops["kind"] == Kind.wgmma).any() else 0
     state = new_state(machine.num_sms, machine.max_warps, blocks_per_sm,
                       new_l1(machine.num_sms, image.requests, capacity), image.num_pieces,
-                      unread_constants(machine.num_sms, image.ops["constant"]), len(image.mbarrier_arrivals), warpgroups)
+                      unread_constants(machine.num_sms, image.ops["constant"]), len(image.mbarrier_arrivals),
+                      warpgroups)
     if cold:
         state.code[:] = state.sms["begun"] = NEVER
     if record is not None:

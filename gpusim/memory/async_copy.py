@@ -16,19 +16,19 @@ __all__ = ["BYPASS_OPERATION", "async_cost", "async_width_bytes", "bypass_pieces
 CHUNK_BYTES = 16
 ROW_CHUNKS = ROW_BYTES // CHUNK_BYTES
 PIECE_BITS = 20
-BYPASS_BYTES = 16
 BYPASS_OPERATION = "CPA16"
-"""Copies of 16 bytes (cp.async.cg) bypass L1; 4 and 8 bytes (.ca) go through it."""
+"""Copies of 16 bytes by cp.async.cg bypass L1; those by cp.async.ca, of 4, 8 or 16 bytes, go through it."""
+THROUGH_L1 = "CA"
 NUM_BASES = 32
 LINES_BETWEEN_BASES = 8
 
 
 def async_width_bytes(operation: str) -> int:
-    """Bytes per lane of CPA4, CPA8, CPA16; UserError for anything else."""
+    """Bytes per lane of CPA4, CPA8, CPA16, CPA16CA; UserError for anything else."""
     if operation not in ASYNC_OPERATIONS:
         known = did_you_mean(operation, ASYNC_OPERATIONS)
         raise UserError("unknown asynchronous copy", got=f"'{operation}'", suggestion=known)
-    return int(operation.removeprefix("CPA"))
+    return int(operation.removeprefix("CPA").removesuffix(THROUGH_L1))
 
 
 def async_cost(
@@ -36,24 +36,24 @@ def async_cost(
 ) -> SharedCost:
     """Wavefronts of N warp copies from global to shared memory.
 
-    Equal to the counters of an H200 on all of ldgsts_patterns.csv, and of an H100 on patterns that were drawn after the
-    rules (copy_patterns.csv.gz):
+    Equal to the counters of an H200 on all of ldgsts_patterns.csv, and of an H100 on copy_patterns.csv.gz but for 29 of
+    1,100 .cg, which bring one chunk to several places:
 
-    - 4 and 8 bytes per lane cross from L1's lines to shared memory in phases of 128 bytes (32 or 16 lanes). A phase
-      counts as many wavefronts as there are lanes that one of them shares a bank with, itself included: a bank of L1
-      (position in the 128-byte line) or a bank of shared memory. How many it really takes, `l1_crossings` says.
-    - 16 bytes per lane come as 32-byte sectors from L2. Of lanes with one destination the first writes. One wavefront
-      joins, from one global line to one 128-byte shared row, pieces of one kind (whole sectors; their lower halves;
-      their upper halves) that need the same exchange inside 64 bytes: the low two bits of (16-byte chunk in the line
-      XOR 16-byte chunk in the row). A sector stays whole if both halves are copied and meet again in one aligned
-      32-byte piece of shared memory. A chunk that goes to two places takes another wavefront for the second.
+    - .ca: lanes cross from L1's lines to shared memory in phases of 128 bytes (32, 16 or 8 lanes). A phase counts as
+      many wavefronts as there are lanes that one of them shares a bank with, itself included: a bank of L1 (position
+      in the 128-byte line) or a bank of shared memory. How many it really takes, `l1_crossings` says.
+    - .cg: 16 bytes per lane come as 32-byte sectors from L2. Of lanes with one destination the first writes. One
+      wavefront joins, from one global line to one 128-byte shared row, pieces of one kind (whole sectors; their lower
+      halves; their upper halves) that need the same exchange inside 64 bytes: the low two bits of (16-byte chunk in
+      the line XOR 16-byte chunk in the row). A sector stays whole if both halves are copied and meet again in one
+      aligned 32-byte piece of shared memory. A chunk that goes to two places takes another wavefront for the second.
 
-    ``bank_conflicts`` is zero for 16 bytes. For 4 and 8 bytes it is what crossing takes beyond a wavefront per phase
-    and pass of the L1 tag stage. Which lines share a pass depends on the base address, so this is the mean over 32
-    bases 1 KiB apart, as the table was counted.
+    ``bank_conflicts`` is zero for .cg. For .ca it is what crossing takes beyond a wavefront per phase and pass of the
+    L1 tag stage. Which lines share a pass depends on the base address, so this is the mean over 32 bases 1 KiB apart,
+    as the table was counted.
 
     Args:
-        operation: CPA4, CPA8 or CPA16.
+        operation: CPA4, CPA8, CPA16CA (all .ca) or CPA16 (.cg).
         shared_addresses: (N, 32) byte addresses.
         global_offsets: (N, 32) byte offsets from a 128-byte aligned base.
         lane_mask: (N,) lanes that take part.
@@ -69,7 +69,7 @@ def async_cost(
     check_addresses(shared, active, width)
     check_addresses(offsets % ROW_BYTES, active, width, "global side")
     ideal = -(-np.bitwise_count(mask).astype(np.int32) * width // ROW_BYTES)
-    if width == BYPASS_BYTES:
+    if operation == BYPASS_OPERATION:
         bypass = _count_bypass(shared // CHUNK_BYTES, offsets // CHUNK_BYTES, mask)
         return SharedCost(bypass, ideal, np.zeros(len(mask), np.float32))
     shared, source, num_banks = shared // width, offsets // width, ROW_BYTES // width
@@ -150,17 +150,11 @@ def writing_lanes(shared: np.ndarray, mask: int) -> int:
     """Lanes to whose place no earlier one writes. shared: (32,) in units of what a lane copies."""
     writers = 0
     for lane in range(LANES):
-        if (mask >> lane) & 1 and not _same_place(shared, writers, lane):
-            writers |= 1 << lane
+        is_first = True
+        for other in range(lane):
+            is_first &= (writers >> other) & 1 == 0 or shared[other] != shared[lane]
+        writers |= ((mask >> lane) & 1 and is_first) << lane
     return writers
-
-
-@njit(cache=True)
-def _same_place(shared: np.ndarray, lanes: int, lane: int) -> bool:
-    for other in range(lane):
-        if (lanes >> other) & 1 and shared[other] == shared[lane]:
-            return True
-    return False
 
 
 def bypass_pieces(shared_addresses: np.ndarray, global_offsets: np.ndarray, lane_mask: np.ndarray) -> np.ndarray:

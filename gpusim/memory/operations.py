@@ -20,7 +20,8 @@ ROW_BYTES = 128
 MATRIX_ROWS = 8
 MATRIX_ROW_BYTES = 16
 
-ASYNC_OPERATIONS = ("CPA4", "CPA8", "CPA16")
+ASYNC_OPERATIONS = ("CPA4", "CPA8", "CPA16CA", "CPA16")
+"""cp.async by bytes per lane; of 16 bytes CPA16 is .cg, which bypasses L1, CPA16CA is .ca."""
 SHARED_OPERATIONS = (
     *(f"{verb}{bits}" for verb in ("LDS", "STS") for bits in (8, 16, 32, 64, 128)),
     *(f"{verb}{count}" for verb in ("LDSM", "LDSMT", "STSM", "STSMT") for count in (1, 2, 4)),

@@ -53,7 +53,7 @@ def memory_operation(instruction: SassInstruction) -> str:
         transposed = any(m.startswith("MT") for m in instruction.modifiers)
         return f"{base}{'T' if transposed else ''}{matrices}"
     if base == "LDGSTS":
-        return f"CPA{bits // 8}"
+        return f"CPA{bits // 8}" + ("CA" if bits == 128 and "BYPASS" not in instruction.modifiers else "")
     names = {"LD": "LDG", "ST": "STG", "ATOM": "ATOMG", "RED": "REDG"}
     return f"{names.get(base, base)}{bits}"
 

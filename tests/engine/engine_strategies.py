@@ -18,7 +18,7 @@ ACCESSES = {
     "scattered": Memory("CPA16", lines=32, first_line=300),
     "ldg": Memory("LDG128", lines=16, first_line=600),
     "again": Memory("LDG32", lines=2, first_line=604),
-    "neighbour": Memory("CPA16", lines=8, first_line=632),
+    "neighbour": Memory("CPA16CA", lines=8, first_line=632),
     "stg": Memory("STG32", lines=8),
 }
 SHORT_BOARDS, LONG_BOARD, READ_BOARDS, GROUP_BOARD, NONE = (0, 1), 2, (3, 4), 5, 7

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import gpusim
 from gpusim.errors import UserError
 from gpusim.memory import ASYNC_OPERATIONS, async_cost, warp_lines
-from gpusim.memory.async_copy import bypass_pieces
+from gpusim.memory.async_copy import BYPASS_OPERATION, async_width_bytes, bypass_pieces
 from gpusim.memory.l1_crossing import l1_crossings
 
 DATA = Path(gpusim.__file__).parent / "data/hardware/h200"
@@ -48,8 +48,6 @@ def golden_bypass(shared: list[int], source: list[int], mask: int) -> int:
 
 
 def golden_conflicts(width: int, shared: list[int], source: list[int], mask: int) -> float:
-    if width == 16:
-        return 0
     lanes = [lane for lane in range(32) if mask >> lane & 1]
     total = 0
     for base in range(0, 32 * 1024, 1024):
@@ -84,14 +82,15 @@ def cost(operation: str, shared: list[int], source: list[int], mask: int = ALL) 
 def copies(draw: st.DrawFn) -> tuple[str, list[int], list[int], int]:
     """Lanes scattered over a few lines and rows, with or without holes and repeated sources."""
     operation = draw(st.sampled_from(ASYNC_OPERATIONS))
-    width = int(operation[3:])
-    targets = draw(st.lists(st.integers(0, 4 * 128 // width - 1), min_size=32, max_size=32, unique=width < 16))
+    width = async_width_bytes(operation)
+    targets = draw(st.lists(st.integers(0, 4 * 128 // width - 1), min_size=32, max_size=32,
+                            unique=operation != BYPASS_OPERATION))
     sources = draw(st.lists(st.integers(0, 3 * 128 // width - 1), min_size=32, max_size=32))
     mask = draw(st.one_of(st.just(ALL), st.integers(0, ALL)))
     return operation, [t * width for t in targets], [s * width for s in sources], mask
 
 
-@pytest.mark.parametrize("operation", ASYNC_OPERATIONS)
+@pytest.mark.parametrize("operation", ["CPA4", "CPA8", "CPA16"])
 def test_every_row_of_the_hardware_table_is_matched(operation: str) -> None:
     table, shared, source, masks = patterns("ldgsts_patterns.csv", operation)
     found = async_cost(operation, shared, source, masks)
@@ -108,12 +107,13 @@ def patterns(name: str, operation: str) -> tuple[pd.DataFrame, np.ndarray, np.nd
     return table, shared, source, np.array([int(mask, 16) for mask in table["mask"]], np.uint32)
 
 
-@pytest.mark.parametrize(("operation", "rows", "others"), [("CPA4", 2010, 0), ("CPA8", 790, 0), ("CPA16", 1100, 29)])
-def test_patterns_that_no_rule_was_found_with(operation: str, rows: int, others: int) -> None:
-    """Drawn after the rules; ``others``: 16-byte copies that bring a chunk to several places, whose pairs are not
+@pytest.mark.parametrize(("operation", "rows", "others"), [
+    ("CPA4", 2010, 0), ("CPA8", 790, 0), ("CPA16CA", 540, 0), ("CPA16", 1100, 29)])
+def test_other_patterns_of_silicon(operation: str, rows: int, others: int) -> None:
+    """``others``: 16-byte copies that bring a chunk to several places, whose pairs are not
     understood. Conflicts and data wavefronts of copies from one line depend on no base address."""
     table, shared, source, masks = patterns("copy_patterns.csv.gz", operation)
-    found, width = async_cost(operation, shared, source, masks), int(operation[3:])
+    found, width = async_cost(operation, shared, source, masks), async_width_bytes(operation)
     differs = found.wavefronts != table["wavefronts"]
     assert (len(table), differs.sum()) == (rows, others)
     assert all(len(set(lanes)) < len(lanes) for lanes in active(source[differs], masks[differs]))
@@ -122,7 +122,7 @@ def test_patterns_that_no_rule_was_found_with(operation: str, rows: int, others:
     crossed = table["data_wavefronts"].notna().to_numpy()
     crossings = l1_crossings(width, shared[crossed], source[crossed], masks[crossed])
     np.testing.assert_array_equal(crossings, table["data_wavefronts"][crossed])
-    assert crossed.sum() >= 190 or operation == "CPA16"
+    assert crossed.sum() >= 130 or operation == "CPA16"
 
 
 def active(addresses: np.ndarray, masks: np.ndarray) -> list[np.ndarray]:
@@ -133,9 +133,10 @@ def active(addresses: np.ndarray, masks: np.ndarray) -> list[np.ndarray]:
 @settings(max_examples=300, deadline=None)
 def test_equals_the_golden_model(copy: tuple[str, list[int], list[int], int]) -> None:
     operation, *rest = copy
-    width = int(operation[3:])
-    wavefronts = golden_bypass(*rest) if width == 16 else golden_through_l1(width, *rest)
-    assert cost(*copy) == (wavefronts, golden_conflicts(width, *rest))
+    width = async_width_bytes(operation)
+    expected = (golden_bypass(*rest), 0) if operation == BYPASS_OPERATION else (
+        golden_through_l1(width, *rest), golden_conflicts(width, *rest))
+    assert cost(*copy) == expected
 
 
 @given(copies(), st.integers(0, 100), st.integers(-100, 100))
@@ -160,7 +161,7 @@ def test_bounds(copy: tuple[str, list[int], list[int], int]) -> None:
 
 @pytest.mark.parametrize(("operation", "swizzle"), list(product(ASYNC_OPERATIONS, range(8))))
 def test_a_swizzle_inside_rows_of_128_bytes_is_free(operation: str, swizzle: int) -> None:
-    width = int(operation[3:])
+    width = async_width_bytes(operation)
     source = [lane * width // 128 * 8192 + lane * width % 128 for lane in range(32)]
     shared = [(lane * width) ^ (swizzle << 4) for lane in range(32)]
     assert cost(operation, shared, source) == (width // 4, 0)

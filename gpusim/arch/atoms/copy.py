@@ -89,11 +89,12 @@ def _universal() -> Iterator[CopyAtom]:
 
 def _cp_async() -> Iterator[CopyAtom]:
     """cp.async: .ca allocates in L1 and takes 4, 8 or 16 bytes, .cg (BYPASS) takes 16. PTX ISA, cp.async."""
-    always = [("ALWAYS", size, "LDGSTS.E" + _width(8 * size)) for size in (4, 8, 16)]
-    for cache, size, mnemonic in (*always, ("GLOBAL", 16, "LDGSTS.E.BYPASS.LTC128B.128")):
+    names = {4: "CPA4", 8: "CPA8", 16: "CPA16CA"}
+    always = [("ALWAYS", size, "LDGSTS.E" + _width(8 * size), name) for size, name in names.items()]
+    for cache, size, mnemonic, operation in (*always, ("GLOBAL", 16, "LDGSTS.E.BYPASS.LTC128B.128", "CPA16")):
         line = Layout((1, 8 * size), (0, 1))
         for zfill, suffix in (("", ""), ("_ZFILL", ".ZFILL")):
-            yield CopyAtom(f"SM80_CP_ASYNC_CACHE{cache}{zfill}_{size}B", mnemonic + suffix, f"CPA{size}", "global",
+            yield CopyAtom(f"SM80_CP_ASYNC_CACHE{cache}{zfill}_{size}B", mnemonic + suffix, operation, "global",
                            "shared", line, line, _THREAD, 80)
 
 

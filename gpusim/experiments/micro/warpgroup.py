@@ -1,4 +1,4 @@
-"""Models wgmma.csv and wgmma_groups.csv: groups of warpgroup MMAs, one or two warpgroups, A from where it may come.
+"""Models wgmma.csv, wgmma_more.csv, wgmma_groups.csv: groups of warpgroup MMAs, A from registers or shared memory.
 Leaves out nothing: registers that the compiler could not spare serialise some rows, and the disassembly says so."""
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ CYCLES, SINK = TensorPointer("cyc", "i64", (1,), True), TensorPointer("out", "f3
 
 def warpgroup_probes() -> Iterator[Probe]:
     """A probe per row."""
-    for row in pd.read_csv(HARDWARE / "h200/wgmma.csv").to_dict("records"):
-        yield _probe(row)
+    for table in ("wgmma", "wgmma_more"):
+        for row in pd.read_csv(HARDWARE / f"h200/{table}.csv").to_dict("records"):
+            yield _probe(row, table)
     for row in pd.read_csv(HARDWARE / "h200/wgmma_groups.csv").to_dict("records"):
         yield _turns(row)
 
 
-def _probe(row: dict[str, Any]) -> Probe:
-    kernel = CompiledKernel("wgmma", f"k{row['what'].removeprefix('wgmma_')}{row['n']}i")
+def _probe(row: dict[str, Any], table: str) -> Probe:
+    kernel = CompiledKernel(table, f"k{row['what'].removeprefix('wgmma_')}{row['n']}i")
     parameters = (Scalar(REPEATS), Scalar(row["per_group"]), Scalar(SWIZZLE_MODES[row["swizzle"]]), CYCLES, SINK)
     launch = SassLaunch((1, 1, 1), (128 * row["warpgroups"], 1, 1), parameters, SHARED_BYTES, REGISTERS)
     what = f"n {row['n']}, {row['warpgroups']} warpgroups, {row['per_group']} a group, swizzle {row['swizzle']}"
