@@ -31,7 +31,7 @@ def banks(
     csv: Annotated[
         Path | None, typer.Option("--csv", metavar="FILE", help="Rows in the schema of smem_ or ldgsts_patterns.csv.")
     ] = None,
-    op: Annotated[str | None, typer.Option(help="Access: LDS32, LDSM4, STS128, CPA16 (cp.async.cg), CPA16CA (.ca).")] = None,
+    op: Annotated[str | None, typer.Option(help="Access: LDS32, LDSM4, STS128, CPA16, CPA16CA (.ca).")] = None,
     layout: Annotated[
         str | None, typer.Option(help="Lane to byte offset as a CuTe layout: '(8,4):(64,16)'.")
     ] = None,

@@ -11,20 +11,22 @@ from gpusim.memory.operations import LANES
 __all__ = ["TAG_BANKS", "tag_bank", "tag_passes"]
 
 TAG_BANKS = 4
-_DIGITS = 24  # base-4 digits of a line number that are folded: more than any device memory needs
+_BITS = 25
+_LOW_BIT, _HIGH_BIT = 0x1EF7AB5, 0x0BAD5DA  # bits of a line number whose XOR is either bit of its bank's number
 
 
 @njit(cache=True)
 def tag_bank(line: int) -> int:
-    """Tag bank of a 128-byte line: the XOR of the base-4 digits of its number.
+    """Tag bank of a 128-byte line: two XORs over bits of its number.
 
-    Found in the fractional conflict counts of ldgsts_patterns.csv (H200): every pattern there was counted at 32 bases
-    1 KiB apart, and this fold alone gives all the means. Its rows exercise address bits 13 to 17.
+    Read bit by bit from the conflicts of cp.async from two lines (tag_banks.csv, H100; address bits 7 to 31), all 288
+    of which follow it, as do all fractional conflict counts of ldgsts_patterns.csv (H200) and copy_patterns.csv.gz:
+    every pattern there was counted at 32 bases 1 KiB apart. What bits from 32 on do is not known.
     """
+    low, high = line & _LOW_BIT, line & _HIGH_BIT
     bank = 0
-    for _ in range(_DIGITS):
-        bank ^= line & (TAG_BANKS - 1)
-        line >>= 2
+    for bit in range(_BITS):
+        bank ^= ((low >> bit) & 1) | (((high >> bit) & 1) << 1)
     return bank
 
 

@@ -22,6 +22,8 @@ from gpusim.memory.l1_crossing import l1_crossings
 
 DATA = Path(gpusim.__file__).parent / "data/hardware/h200"
 ALL = 0xFFFFFFFF
+TAG_BANK_OF_BIT = [1, 2, 1, 2, 3, 1, 2, 3, 2, 1, 2, 1, 3, 1, 3, 2, 1, 3, 1, 3, 2, 3, 1, 3, 1]
+"""Of a line's number; the banks of its bits add up by XOR."""
 
 
 def golden_through_l1(width: int, shared: list[int], source: list[int], mask: int) -> int:
@@ -54,8 +56,8 @@ def golden_conflicts(width: int, shared: list[int], source: list[int], mask: int
         line_of = {lane: (source[lane] + base) // 128 for lane in lanes}
         queues: dict[int, list[int]] = {}
         for line in dict.fromkeys(line_of.values()):
-            digits = [line >> shift & 3 for shift in range(0, 40, 2)]
-            queues.setdefault(reduce(xor, digits), []).append(line)
+            queues.setdefault(reduce(xor, [bank for bit, bank in enumerate(TAG_BANK_OF_BIT) if line >> bit & 1], 0),
+                              []).append(line)
         together: dict[tuple[int, int], list[int]] = {}
         for lane in lanes:
             turn = next(queue.index(line_of[lane]) for queue in queues.values() if line_of[lane] in queue)
@@ -168,10 +170,14 @@ def test_a_swizzle_inside_rows_of_128_bytes_is_free(operation: str, swizzle: int
 
 
 def test_lines_of_different_tag_banks_conflict_and_those_of_one_bank_take_turns() -> None:
-    two_lines = [lane % 16 * 4 for lane in range(32)]
-    apart = {gap: cost("CPA4", [lane * 4 for lane in range(32)], [g + lane // 16 * gap * 128 for lane, g in
-             enumerate(two_lines)])[1] for gap in (1 << 20, 5 << 20)}
-    assert apart == {1 << 20: 1.0, 5 << 20: 0.0}, "base-4 digits 1 and 11: the second pair folds to one bank"
+    """One bank of L1, one line each: at how many of 32 bases 1 KiB apart an H100 counted a conflict."""
+    pairs = pd.read_csv(DATA / "tag_banks.csv")
+    source = np.zeros((len(pairs), 32), np.int64)
+    source[:, :2] = pairs[["first_line", "second_line"]].to_numpy() * 128
+    shared = np.broadcast_to(np.arange(32) * 4, source.shape)
+    found = async_cost("CPA4", shared, source, np.full(len(pairs), 3, np.uint32))
+    assert len(pairs) == 288
+    np.testing.assert_array_equal(found.bank_conflicts * 32, pairs["conflicts"])
 
 
 def test_says_what_hardware_refuses() -> None:
