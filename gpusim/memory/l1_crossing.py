@@ -20,7 +20,7 @@ def l1_crossings(
     A phase is 128 bytes of lanes. The lines that it finds in one pass of the tag stage cross together, lane by lane:
     a lane goes in the wavefront behind the last one of an earlier lane that reads from its bank of L1 or writes to its
     bank of shared memory, whichever words these are. This is ``l1tex__data_pipe_lsu_wavefronts`` of the patterns of
-    copy_l1.csv (H200) and of the 939 in copy_patterns.csv.gz (H100) whose lanes read one line; cycles per copy, one
+    copy_l1.csv and of all 1,339 in copy_patterns.csv.gz that have it, as means over their bases; cycles per copy, one
     more, follow it.
 
     Args:
