@@ -28,7 +28,7 @@ __all__ = ["Origin", "Traced", "provenance_of", "used_numbers"]
 _HOST = ("clock.sm_mhz", "clock.tensor_pct", "sm.count", "noc.", "launch.", "fetch.")
 """What the host of a simulation reads by itself, sections with a dot at the end."""
 _WITH_OVERHEAD = {"launch.start_cycles", "launch.end_cycles", "fetch.first_cycles", "fetch.first_constant_cycles",
-                  "fetch.constant_cycles", "fetch.sm_interval_cycles", "fetch.tpc_interval_cycles"}
+                  "fetch.sm_interval_cycles", "fetch.tpc_interval_cycles"}
 
 
 @dataclass(frozen=True)

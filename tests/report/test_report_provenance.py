@@ -62,7 +62,7 @@ def test_launch_overhead_counts_only_where_it_is_counted(tiny_program: Program, 
     without = dataclasses.replace(tiny_result, settings={**tiny_result.settings, "launch_overhead": False})
     assert used_numbers(tiny_program, tiny_result, SPEC) - used_numbers(tiny_program, without, SPEC) == {
         "launch.start_cycles", "launch.end_cycles", "fetch.first_cycles", "fetch.first_constant_cycles",
-        "fetch.constant_cycles", "fetch.sm_interval_cycles", "fetch.tpc_interval_cycles"}
+        "fetch.sm_interval_cycles", "fetch.tpc_interval_cycles"}
 
 
 def test_the_share_of_instructions_with_a_guessed_cost_is_theirs_of_all_issued(
