@@ -63,8 +63,8 @@ def fixed_latency(sm, constants, part, warp, mach, win, row, time):
     sm.counters[HMMA_COUNT] += row.kind == MMA
     if row.flags & VARIABLE:
         if is_indexed(row):
-            time = max(time, sm.constants)
-            sm.constants = time + mach.constant_load
+            time = max(time, sm.constant_path)
+            sm.constant_path = time + mach.constant_load
             time = await_constant(constants, row.constant, mach.indexed_constant, time)
         release(warp, row.write_barrier, time + row.latency, 0)
         release(warp, row.read_barrier, time + row.latency, 0)

@@ -16,6 +16,8 @@ from gpusim.engine.state import NEVER
 __all__ = ["ColdStart", "await_constant", "constant_lines", "constant_reads", "enter_piece", "first_code_cycles",
            "pieces_of", "unread_constants"]
 
+MOST_LINES = 255  # what an op's row has room for
+
 
 def pieces_of(pcs: np.ndarray, spec: GpuSpec) -> np.ndarray:
     """Piece of the code in which each op's instruction stands; ``pcs``: static instructions of all ops of all roles.
@@ -39,12 +41,13 @@ def constant_reads(places: np.ndarray, indexed: np.ndarray, spec: GpuSpec) -> np
     """(N,) i8: number of the line of constants that each op reads, from 1 on in the order of first reads; 0 for none.
 
     places: (N,) i8, byte of the constant bank, -1 for none; indexed: (N,) b1, by LDC, whose cache is another one: a
-    line that ULDC has read is new to it, and the other way round (pipes.csv: clocks around both).
+    line that ULDC has read is new to it, and the other way round (pipes.csv: clocks around both). Those from
+    MOST_LINES on, more than 8 KiB, count as one.
     """
     lines = np.where(places >= 0, 2 * (places // spec.fetch.constant_line_bytes) + indexed, -1)
     found, first, number = np.unique(lines, return_index=True, return_inverse=True)
     order = np.argsort(np.argsort(np.where(found < 0, -1, first)))
-    return (order + (found[0] >= 0))[number]
+    return np.minimum(order + (found[0] >= 0), MOST_LINES)[number]
 
 
 def unread_constants(sms: int, reads: np.ndarray) -> np.ndarray:

@@ -13,6 +13,7 @@ from gpusim.engine.fetch import constant_lines, constant_reads, pieces_of
 from gpusim.engine.flags import FlagState, flag_jumps, flag_ops, new_flags
 from gpusim.engine.operands import DEFERRED, asynchronous_operands, check_units
 from gpusim.engine.state import QUEUE
+from gpusim.memory.async_copy import BYPASS_OPERATION
 from gpusim.memory.copy_writes import write_turns
 from gpusim.memory.l1_crossing import l1_crossings
 from gpusim.memory.operations import ASYNC_OPERATIONS
@@ -62,8 +63,7 @@ constants, branches, NOPs, the XU; of the uniform datapath UMOV waits, R2UR does
 WHOLE_LINE_HINT = "LTC128B"  # PTX: .L2::128B
 WIDE = "IMAD.WIDE"  # 64-bit sums
 FENCE_MNEMONIC, CTA_SCOPE = "MEMBAR", "CTA"  # within a CTA everything is in order anyway
-BYPASS = "BYPASS"  # PTX: cp.async.cg
-PAST_L1 = ("STRONG.GPU", "STRONG.SYS", BYPASS)  # PTX: .cg, .relaxed.gpu, .volatile, cp.async.cg
+PAST_L1 = ("STRONG.GPU", "STRONG.SYS", "BYPASS")  # PTX: .cg, .relaxed.gpu, .volatile, cp.async.cg
 BULK_OPERATIONS, MBARRIER_OPERATION = ("TMALDG", "TMASTG"), "MBAR"
 ADDRESS_REGISTERS = {Kind.shared_load: 1, Kind.shared_store: 1, Kind.ldmatrix: 1, Kind.stmatrix: 1,
                      Kind.shuffle: 1, Kind.mbarrier: 1, Kind.async_copy: 3,
@@ -267,11 +267,9 @@ def _accesses(
     program: Program, roles: list[RoleProgram], spec: GpuSpec
 ) -> tuple[np.ndarray, np.ndarray, list[int]]:
     rows, requests, first, base, total = [], [], [], 0, 0
-    by_pc = np.array([BYPASS in static.mnemonic for static in program.statics], bool)
     for role in roles:
         table = role.accesses
-        bypasses = np.zeros(len(table) + 1, bool)
-        bypasses[role.ops["access"][by_pc[role.ops["pc"]]]] = True
+        bypasses = np.array([operation == BYPASS_OPERATION for operation in table.operation], bool)
         part = np.zeros((len(table), role.num_warps), IMAGE_ACCESS)
         part["first"], part["count"] = table.request_first + base, table.request_count
         part["tensor"] = table.tensor[:, None]
@@ -279,10 +277,10 @@ def _accesses(
         part["conflicts"] = table.bank_conflicts
         data_bytes = np.bitwise_count(table.lane_mask).astype(np.int64) * table.bytes_per_lane[:, None]
         part["data_cycles"] = -(-data_bytes // spec.shared.bytes_per_wavefront)
-        _crossings(table, part, bypasses[:-1])
+        _crossings(table, part, bypasses)
         _write_cycles(table, part, spec)
-        part["tag_cycles"] = _tag_cycles(table, bypasses[:-1], spec)
-        part["copy_cycles"] = _copy_cycles(table, bypasses[:-1], spec)
+        part["tag_cycles"] = _tag_cycles(table, bypasses, spec)
+        part["copy_cycles"] = _copy_cycles(table, bypasses, spec)
         _bulk_costs(table, part, spec)
         first.append(total)
         rows.append(part.reshape(-1))

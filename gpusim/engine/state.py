@@ -144,7 +144,7 @@ SM = np.dtype([
     ("copy_writes", "<i8"),  # when data of copies that bypass L1 have been written
     ("turns", "<i8"), ("answered", "<i8"),  # of the port that stores have taken; stores that L2 has, see STORE_ANSWERS
     ("barrier_unit", "<i8"), ("sequence", "<i8"), ("warp_cycles", "<i8"),
-    ("address_path", "<i8"), ("front", "<i8"), ("constants", "<i8"),
+    ("address_path", "<i8"), ("front", "<i8"), ("constant_path", "<i8"),
     ("buffer_head", "<i8"), ("buffer", "<i8", (QUEUE_ENTRIES,)),  # when its entries come free, a ring
     ("tag_head", "<i8"), ("tags", "<i8", (QUEUE_ENTRIES,)),  # the same of the queue for the tag stage
     ("record_start", "<i8"), ("record_end", "<i8"),  # cycles whose events are kept; empty unless the user asked

@@ -17,7 +17,7 @@ from gpusim.program.sequence import join_programs
 
 GPU = small_gpu(1, "l2.hit_latency_spread_cycles=0")
 LINES = 4
-LOAD, COPY = Memory("LDG128", lines=LINES), Memory("CPA16", lines=LINES)
+LOAD = Memory("LDG128", lines=LINES)
 
 
 def load_twice(second: str, memory: Memory = LOAD) -> SimulationResult:
@@ -43,10 +43,11 @@ def test_what_others_may_have_written_is_never_taken_from_l1(second: str) -> Non
     assert cycles[3] - cycles[2] > GPU.l2.hit_latency_cycles
 
 
-@pytest.mark.parametrize(("mnemonic", "asked"), [("LDGSTS.E.128", 4 * LINES), ("LDGSTS.E.BYPASS.128", 8 * LINES)])
-def test_copies_that_allocate_hit_and_those_that_bypass_do_not(mnemonic: str, asked: int) -> None:
+@pytest.mark.parametrize(("mnemonic", "operation", "asked"), [
+    ("LDGSTS.E.128", "CPA16CA", 4 * LINES), ("LDGSTS.E.BYPASS.128", "CPA16", 8 * LINES)])
+def test_copies_that_allocate_hit_and_those_that_bypass_do_not(mnemonic: str, operation: str, asked: int) -> None:
     body = rows(f"{mnemonic} access=a\nLDGDEPBAR write=0\nDEPBAR.LE\nNOP wait=0") * 2
-    assert run(program(body, {"a": COPY}), GPU).counters["l2_sectors_read"] == asked
+    assert run(program(body, {"a": Memory(operation, lines=LINES)}), GPU).counters["l2_sectors_read"] == asked
 
 
 def test_warps_of_two_ctas_that_ask_for_the_same_lines_ask_l2_once() -> None:
