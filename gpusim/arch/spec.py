@@ -201,6 +201,8 @@ class Fetch(Section):
     constant_line_bytes: Count = Field(description="Bytes of constants that an SM reads at once.")
     first_constant_cycles: Cycles = Field(description="Until an SM has the first line of a kernel's constants.")
     constant_cycles: Cycles = Field(description="Until it has another one, for ULDC and constant operands.")
+    constant_interval_cycles: Rate = Field(description="Between two such lines that the SMs of one GPC get: each of "
+                                                       "their sub-partitions asks for its own.")
     indexed_constant_cycles: Cycles = Field(description="The same for LDC, whose cache is another one.")
 
 

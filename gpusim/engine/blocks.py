@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gpusim.arch import GpuSpec
-from gpusim.engine.fetch import ColdStart, first_code_cycles
+from gpusim.engine.fetch import ColdStart, constant_cycles, first_code_cycles
 from gpusim.engine.image import ProgramImage
 from gpusim.engine.state import WARP, SmState
 
@@ -61,7 +61,9 @@ class BlockScheduler:
     def __post_init__(self) -> None:
         self._slot_cta: np.ndarray = np.full(self.state.slots.shape, -1)
         self._warp_cta: np.ndarray = np.full(self.state.warps.shape, -1)
-        self._cold = ColdStart(self.spec.fetch, self.image.constant_lines, first_code_cycles(self.spec))
+        self._cold = ColdStart(
+            self.spec.fetch, self.image.constant_lines,
+            constant_cycles(len(self.ctas), self.image.warps_per_cta, self.spec), first_code_cycles(self.spec))
 
     def launch(self, cycle: int) -> None:
         """The first wave: everything that fits starts at once."""

@@ -114,9 +114,9 @@ def read_line(mem, mach, port, sm, place, mask, fill, now):
 
 
 @njit(cache=True, nogil=True)
-def write_line(mem, mach, port, place, mask, now):
-    """Write sectors through to the owning slice; a far owner costs a pass through both partitions. Returns when the
-    owner has them.
+def write_line(mem, mach, port, place, mask, turns, now):
+    """Write sectors, which took so many ``turns`` of the SM's port, through to the owning slice; a far owner costs a
+    pass through both partitions. Returns when the owner has them.
 
     Both slices work off what came before at the same time, so the longer backlog is the wait.
     """
@@ -125,12 +125,12 @@ def write_line(mem, mach, port, place, mask, now):
     total.counters[WRITE] += sectors
     if port.partition != place.partition:
         total.counters[WRITE] += sectors
-        near_wait = write_wait(mem, mach, copy_slice(mach, place, port.partition), now, sectors)
+        near_wait = write_wait(mem, mach, copy_slice(mach, place, port.partition), now, turns)
         arrival += mach.fabric_latency / 2
     way = touch(mem, mach, place, place.slice)
     way.valid |= mask
     way.dirty |= mask
-    performed = arrival + max(near_wait, write_wait(mem, mach, place.slice, now, sectors))
+    performed = arrival + max(near_wait, write_wait(mem, mach, place.slice, now, turns))
     total.last_write, port.written = max(total.last_write, performed), max(port.written, performed)
     return performed
 

@@ -13,7 +13,7 @@ from gpusim.arch.spec import Fetch
 from gpusim.engine.gpc import SMS_PER_TPC, gpcs_of, places_in_gpcs
 from gpusim.engine.state import NEVER
 
-__all__ = ["ColdStart", "await_constant", "constant_lines", "constant_reads", "enter_piece", "first_code_cycles",
+__all__ = ["ColdStart", "await_constant", "constant_cycles", "constant_lines", "constant_reads", "enter_piece", "first_code_cycles",
            "pieces_of", "unread_constants"]
 
 MOST_LINES = 255  # what an op's row has room for
@@ -35,6 +35,17 @@ def constant_lines(parameter_bytes: int, spec: GpuSpec) -> int:
     """Lines that so many bytes of parameters take, for code that does not say what it reads where."""
     line = spec.fetch.constant_line_bytes
     return -(-(spec.fetch.parameter_start_bytes % line + parameter_bytes) // line) if parameter_bytes else 0
+
+
+def constant_cycles(ctas: int, warps_per_cta: int, spec: GpuSpec) -> int:
+    """Cycles until an SM has a further line of constants, when the SMs that so many CTAs fill start together.
+
+    Each sub-partition asks a cache that the SMs of a GPC share, and which answers one after the other: 59 cycles if few
+    ask, 116 if all of a full chip do (fetch_cold.csv; 132 CTAs of one warp do not fill it).
+    """
+    busy = min(ctas, spec.sm.count) / len(np.unique(gpcs_of(spec)))
+    asking = busy * min(warps_per_cta, spec.sm.sub_partitions)
+    return max(spec.fetch.constant_cycles, round(asking * spec.fetch.constant_interval_cycles))
 
 
 def constant_reads(places: np.ndarray, indexed: np.ndarray, spec: GpuSpec) -> np.ndarray:
@@ -99,6 +110,7 @@ class ColdStart:
 
     fetch: Fetch
     constant_lines: int
+    constant_cycles: int  # of each line but the first
     waits: np.ndarray  # (S,) i8, see first_code_cycles
 
     def ends(self, code: np.ndarray, sm: np.void, number: int, piece: int, time: int) -> tuple[int, int]:
@@ -115,4 +127,4 @@ class ColdStart:
     def _constant_cycles(self) -> int:
         if not self.constant_lines:
             return 0
-        return self.fetch.first_constant_cycles + (self.constant_lines - 1) * self.fetch.constant_cycles
+        return self.fetch.first_constant_cycles + (self.constant_lines - 1) * self.constant_cycles

@@ -68,14 +68,14 @@ def take_load_place(sm, mach, warp):
 
 
 @njit(cache=True, nogil=True)
-def shared_access(sm, warp, mach, row, waves, stores, start, late):
+def shared_access(sm, warp, mach, row, waves, groups, stores, start, late):
     """LDS, LDSM, STS, STSM, SHFL: operands, then a path through the data stage; accesses of a warp one after the other,
     but those of other warps need not wait for that (between_loads.csv).
 
     Results are in registers ``late`` cycles later than usual. The latency of an instruction is that of one wavefront.
     """
     arrival = max(start + row.lead_cycles, turn_in_buffer(sm, start, path_room(sm, mach)))
-    warp.data_free = pass_data_stage(sm, mach, arrival, waves, warp.data_free)
+    warp.data_free = pass_data_stage(sm, mach, arrival, waves, warp.data_free, groups)
     begun = warp.data_free - waves * mach.wavefront_interval
     keep_buffer(sm, mach, begun if stores else take_load_place(sm, mach, warp), row.registers)
     sm.counters[STAGE_CYCLES] += waves
@@ -91,7 +91,7 @@ def take_turn(sm, mach, row, start):
     Returns (when it leaves the buffer, when it has passed)."""
     entered = pass_buffer(sm, mach, start, path_room(sm, mach), row.registers)
     sm.counters[STAGE_CYCLES] += 1
-    return entered, pass_data_stage(sm, mach, entered, 1, entered) - mach.wavefront_interval + 1
+    return entered, pass_data_stage(sm, mach, entered, 1, entered, 1) - mach.wavefront_interval + 1
 
 
 @njit(cache=True, nogil=True)
@@ -154,7 +154,7 @@ def expect_answers(warp, token, is_copy, more):
 def hit_l1(sm, warp, mach, access, token, is_copy, leaves):
     """All sectors of an access are in L1: they cross the data stage as those of shared memory do."""
     waves = np.int64(access.data_cycles)
-    warp.data_free = max(pass_data_stage(sm, mach, leaves, waves, warp.data_free), sm.tag_stage)
+    warp.data_free = max(pass_data_stage(sm, mach, leaves, waves, warp.data_free, 0), sm.tag_stage)
     sm.counters[STAGE_CYCLES] += waves
     there = warp.data_free + mach.l1_after_data
     if is_copy:
@@ -201,13 +201,13 @@ def reach_memory(st, mach, acc, bases, win, s, w, row, op, token, start):
 @njit(cache=True, nogil=True)
 def reach_shared(st, mach, acc, win, s, w, row, op, start, late):
     """A shared-memory access, or a shuffle, which has no addresses."""
-    sm, warp, waves = st.sms[s], st.warps[s, w], np.int64(1)
+    sm, warp, waves, groups = st.sms[s], st.warps[s, w], np.int64(1), np.int64(1)
     loads = row.kind == SHARED_LOAD or row.kind == LDMATRIX
     if row.access >= 0:
         access = acc[row.access + warp.warp_row]
-        waves = np.int64(access.wavefronts)
+        waves, groups = np.int64(access.wavefronts), np.int64(access.ideal)
         count_shared(sm, access, LOAD if loads else STORE)
-    shared_access(sm, warp, mach, row, waves, row.access >= 0 and not loads, start, late)
+    shared_access(sm, warp, mach, row, waves, groups, row.access >= 0 and not loads, start, late)
     record_stage(win, sm, w, warp, row.pc, op, waves)
 
 

@@ -66,7 +66,7 @@ class Machine(NamedTuple):
     sm_read_bytes_per_cycle: float
     gpc_read_bytes_per_cycle: float
     gpc_request_cycles: float
-    slice_write_cycles_per_sector: float
+    slice_write_cycles_per_turn: float
     slice_write_cycles_least: float
     dram_channels: int
     dram_read_cycles_per_byte: float
@@ -143,7 +143,7 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         sm_read_bytes_per_cycle=spec.noc.sm_read_bytes_per_cycle,
         gpc_read_bytes_per_cycle=spec.noc.gpc_read_bytes_per_cycle,
         gpc_request_cycles=1 / spec.noc.gpc_requests_per_cycle,
-        slice_write_cycles_per_sector=spec.l2.sector_bytes * spec.l2.slices / spec.l2.write_bytes_per_cycle
+        slice_write_cycles_per_turn=spec.noc.sm_write_bytes_per_cycle * spec.l2.slices / spec.l2.write_bytes_per_cycle
         / _slices_of_a_write(spec),
         slice_write_cycles_least=spec.l2.write_request_cycles,
         dram_channels=spec.dram.channels,
@@ -158,7 +158,7 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
     )
 
 
-INTERVALS = ("gpc_request_cycles", "slice_cycles_per_sector", "slice_lookup_cycles", "slice_write_cycles_per_sector",
+INTERVALS = ("gpc_request_cycles", "slice_cycles_per_sector", "slice_lookup_cycles", "slice_write_cycles_per_turn",
              "slice_write_cycles_least", "dram_read_cycles_per_byte", "dram_write_cycles_per_byte")
 
 

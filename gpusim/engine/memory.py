@@ -18,7 +18,7 @@ from gpusim.engine.crossbar import (
     write_line,
 )
 from gpusim.engine.flags import SWAP, note_write, word_line, word_value, writes_flag
-from gpusim.engine.slices import copy_slice, locate, touch
+from gpusim.engine.slices import bits, copy_slice, locate, touch
 from gpusim.engine.state import BULK, FENCE_TOKEN
 from gpusim.engine.stores import confirm
 from gpusim.engine.views import borrow
@@ -35,7 +35,7 @@ def serve_flag(mem, mach, flags, request, place):
     mask, now = np.int64(1), float(request.time)
     locate(mach, word_line(flags, request.cta, op) >> LINE_BITS, place)
     if writes_flag(op.action):
-        note_write(flags, request.cta, op, write_line(mem, mach, port, place, mask, now))
+        note_write(flags, request.cta, op, write_line(mem, mach, port, place, mask, 1.0, now))
         return now, -1
     there, back = read_owner(mem, mach, port, request.sm, place, mask, now)
     if word_value(flags, flags.words[request.cta, op.slot], there) != op.value:
@@ -43,6 +43,15 @@ def serve_flag(mem, mach, flags, request, place):
     if op.action == SWAP:
         note_write(flags, request.cta, op, there)
     return back, 0
+
+
+@njit(cache=True, nogil=True)
+def turns_per_sector(lines, request):
+    """Turns of the SM's port that each sector of a write took: more than one where sectors are not filled."""
+    sectors = 0
+    for j in range(request.count):
+        sectors += bits(np.int64(lines[request.first + j].sector_mask))
+    return request.data_cycles / max(1, sectors)
 
 
 @njit(cache=True, nogil=True)
@@ -55,7 +64,8 @@ def serve_lines(mem, mach, lines, request, places):
             continue
         mask, time = np.int64(lines[request.first + j].sector_mask), float(request.time + j * mach.tag_interval)
         if request.is_write:
-            last = max(last, write_line(mem, mach, port, places[j], mask, time))
+            turns = bits(mask) * turns_per_sector(lines, request)
+            last = max(last, write_line(mem, mach, port, places[j], mask, turns, time))
         else:
             last = max(last, read_line(mem, mach, port, request.sm, places[j], mask, request.fill, time))
     return last

@@ -64,7 +64,7 @@ def show_wavefronts(sm, arrival, waves):
 
 
 @njit(cache=True, nogil=True)
-def pass_data_stage(sm, mach, arrival, waves, earliest):
+def pass_data_stage(sm, mach, arrival, waves, earliest, groups):
     """Take a path through the SM's 128-byte data stage from ``earliest`` on, not before ``arrival``: that of all free
     ones which has been so for the shortest time, else the first to get free. Returns when the path is free again.
 
@@ -77,7 +77,11 @@ def pass_data_stage(sm, mach, arrival, waves, earliest):
         free, other = sm.paths[i], sm.paths[best]
         if (free <= begin < other) or (free <= begin and free > other) or other > free > begin:
             best = i
-    sm.paths[best] = max(begin, sm.paths[best]) + mach.wavefront_interval * waves
+    begin = max(begin, sm.paths[best])
+    if begin >= sm.stage_begin:
+        begin = max(begin, sm.stage_entry)
+        sm.stage_begin, sm.stage_entry = begin, begin + groups
+    sm.paths[best] = begin + mach.wavefront_interval * waves
     return sm.paths[best]
 
 

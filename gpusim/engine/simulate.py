@@ -14,7 +14,7 @@ from gpusim.arch import GpuSpec, occupancy
 from gpusim.arch.instructions import Kind
 from gpusim.engine.blocks import BlockScheduler, fill_order
 from gpusim.engine.clusters import Clusters, ClusterScheduler, check_clusters, longest_window
-from gpusim.engine.fetch import unread_constants
+from gpusim.engine.fetch import constant_cycles, unread_constants
 from gpusim.engine.gpc import gpcs_of
 from gpusim.engine.host import Group, Host, request_capacity
 from gpusim.engine.image import ProgramImage, image_of
@@ -100,6 +100,7 @@ def simulate(
     image = image_of(program, spec)
     clock_mhz = _clock_mhz(image, program, spec)
     machine = at_clock(machine_of(spec, policy=policy), clock_mhz / spec.clock.sm_mhz)
+    machine = machine._replace(uniform_constant=constant_cycles(program.num_ctas, image.warps_per_cta, spec))
     state = _state(program, image, machine, spec, blocks_per_sm, record, cold=launch_overhead)
     memory = _memory(program, spec, l2) if memory is None else memory
     start = spec.launch.start_cycles if launch_overhead else 0

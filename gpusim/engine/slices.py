@@ -140,8 +140,9 @@ def slice_wait(mem, mach, k, now, sectors, near):
 
 
 @njit(cache=True, nogil=True)
-def write_wait(mem, mach, k, now, sectors):
-    cycles = max(sectors * mach.slice_write_cycles_per_sector, mach.slice_write_cycles_least)
+def write_wait(mem, mach, k, now, turns):
+    """Cycles until a slice has written what took so many turns of the SM's port: one for a sector, more for a part."""
+    cycles = max(turns * mach.slice_write_cycles_per_turn, mach.slice_write_cycles_least)
     return wait(mem.slice_free, k, now, cycles)
 
 

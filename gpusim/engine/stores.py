@@ -8,10 +8,13 @@ from numba import njit
 
 from gpusim.engine.queues import pass_buffer
 from gpusim.engine.register_reads import operands_read
+from gpusim.engine.resources import pass_data_stage, path_room
 from gpusim.engine.scoreboards import settle_board
-from gpusim.engine.state import STORES_KEPT
+from gpusim.engine.state import COUNTERS, STORES_KEPT
 
 __all__ = ["confirm", "store"]
+
+STAGE_CYCLES = COUNTERS.index("data_stage_cycles")
 
 
 @njit(cache=True, nogil=True)
@@ -32,10 +35,12 @@ def confirmed(sm, stores, mach, turns, start):
 
 @njit(cache=True, nogil=True)
 def store(sm, warp, mach, row, access, stores, start):
-    """STG, RED: into the buffer in front of the SM's port to the crossbar, where the warp may end. Returns when the
-    port takes it."""
+    """STG, RED: through the data stage, a cycle for each line, into the buffer in front of the SM's port to the crossbar,
+    where the warp may end. Returns when the port takes it."""
     room = max(sm.write_port - mach.store_buffer, confirmed(sm, stores, mach, access.data_cycles, start))
-    warp.drain = pass_buffer(sm, mach, start, room, row.registers)
+    warp.drain = pass_buffer(sm, mach, start, max(room, path_room(sm, mach)), row.registers)
+    pass_data_stage(sm, mach, warp.drain, np.int64(access.count), warp.drain, 0)
+    sm.counters[STAGE_CYCLES] += access.count
     leaves = max(max(warp.drain, sm.write_port), start + row.operand_cycles)
     sm.write_port = leaves + access.data_cycles
     settle_board(warp, row.read_barrier, operands_read(mach, start, row))
