@@ -130,7 +130,7 @@ def write_line(mem, mach, port, place, mask, turns, now):
     way = touch(mem, mach, place, place.slice)
     way.valid |= mask
     way.dirty |= mask
-    performed = arrival + max(near_wait, write_wait(mem, mach, place.slice, now, turns))
+    performed = max(way.ready, arrival + max(near_wait, write_wait(mem, mach, place.slice, now, turns)))
     total.last_write, port.written = max(total.last_write, performed), max(port.written, performed)
     return performed
 

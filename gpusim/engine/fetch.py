@@ -13,8 +13,8 @@ from gpusim.arch.spec import Fetch
 from gpusim.engine.gpc import SMS_PER_TPC, gpcs_of, places_in_gpcs
 from gpusim.engine.state import NEVER
 
-__all__ = ["ColdStart", "await_constant", "constant_cycles", "constant_lines", "constant_reads", "enter_piece", "first_code_cycles",
-           "pieces_of", "unread_constants"]
+__all__ = ["ColdStart", "await_constant", "constant_cycles", "constant_lines", "constant_reads", "enter_piece",
+           "first_code_cycles", "pieces_of", "unread_constants"]
 
 MOST_LINES = 255  # what an op's row has room for
 

@@ -187,6 +187,8 @@ def reach_memory(st, mach, acc, bases, win, s, w, row, op, token, start):
         record_stage(win, sm, w, warp, row.pc, op, np.int64(1))
     if access.count == 0:
         return
+    if writes(row):
+        record_stage(win, sm, w, warp, row.pc, op, np.int64(access.count))
     base, number, skip = bases[warp.cta, access.tensor] + row.global_offset, np.int64(0), np.int64(0)
     if row.cached:
         stage = sm.data_stage

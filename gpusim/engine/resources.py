@@ -69,7 +69,9 @@ def pass_data_stage(sm, mach, arrival, waves, earliest, groups):
     ones which has been so for the shortest time, else the first to get free. Returns when the path is free again.
 
     A path moves a wavefront every other cycle, so the stage moves one per cycle only while two accesses are under way;
-    those of one warp follow each other (data_paths.csv).
+    those of one warp follow each other (data_paths.csv). Addresses come one of the access's ``groups`` of lanes a
+    cycle, so that the next access begins so much later (epilogue_marks.csv), whatever the conflicts; one that begins
+    before the last one does, which waits for its own warp, does not wait for that.
     """
     show_wavefronts(sm, arrival, waves)
     best, begin = 0, max(arrival, earliest)

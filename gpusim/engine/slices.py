@@ -101,8 +101,9 @@ def touch(mem, mach, place, k, near=True):
 
 @njit(cache=True, nogil=True)
 def replace(mem, mach, k, x, line):
-    """Give the least recently used way to a line; dirty sectors of the one before go to DRAM."""
-    total, y = mem.total[0], 0
+    """Give the least recently used way to a line; dirty sectors of the one before go to DRAM, and the new ones wait
+    when its queue is longer than what a read takes."""
+    total, y, ready = mem.total[0], 0, 0.0
     for other in range(mach.l2_ways):
         if mem.ways[k, x, other].used < mem.ways[k, x, y].used:
             y = other
@@ -110,9 +111,11 @@ def replace(mem, mach, k, x, line):
     if way.dirty:
         written = 32.0 * bits(way.dirty)
         total.counters[DRAM_WRITTEN] += written
-        mem.channel_free[k * mach.dram_channels // mach.slices] += written * mach.dram_write_cycles_per_byte
+        channel = k * mach.dram_channels // mach.slices
+        mem.channel_free[channel] += written * mach.dram_write_cycles_per_byte
+        ready = max(0.0, mem.channel_free[channel] - mach.dram_latency)
     mem.tags[k, x, y] = line
-    way.valid, way.dirty, way.ready = 0, 0, 0.0
+    way.valid, way.dirty, way.ready = 0, 0, ready
     return way
 
 

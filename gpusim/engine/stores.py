@@ -35,8 +35,8 @@ def confirmed(sm, stores, mach, turns, start):
 
 @njit(cache=True, nogil=True)
 def store(sm, warp, mach, row, access, stores, start):
-    """STG, RED: through the data stage, a cycle for each line, into the buffer in front of the SM's port to the crossbar,
-    where the warp may end. Returns when the port takes it."""
+    """STG, RED: through the data stage, a cycle for each line (stores_beside.csv), into the buffer in front of the SM's
+    port to the crossbar, where the warp may end. Returns when the port takes it."""
     room = max(sm.write_port - mach.store_buffer, confirmed(sm, stores, mach, access.data_cycles, start))
     warp.drain = pass_buffer(sm, mach, start, max(room, path_room(sm, mach)), row.registers)
     pass_data_stage(sm, mach, warp.drain, np.int64(access.count), warp.drain, 0)

@@ -63,22 +63,28 @@ def simulate_reference(program: Program, gpu: GpuSpec, policy: str = "gto") -> R
 
 
 class DataStage:
-    """Paths that take an access each and move one of its wavefronts every other cycle."""
+    """Paths that take an access each and move one of its wavefronts every other cycle. The addresses of an access come
+    a group at a time: the next one begins so much later."""
 
     def __init__(self, gpu: GpuSpec) -> None:
         self.interval = gpu.shared.latency_cycles_per_wavefront
         self.paths = [0] * (gpu.shared.wavefronts_per_cycle * self.interval)
+        self.last_begin = self.next_begin = 0
 
-    def take_path(self, arrival: int, waves: int) -> int:
+    def take_path(self, arrival: int, waves: int, groups: int) -> int:
         """When the access is through: on the free path that was busy last, or on the first that gets free."""
         free = [path for path in self.paths if path <= arrival]
         chosen = self.paths.index(max(free) if free else min(self.paths))
-        self.paths[chosen] = max(arrival, self.paths[chosen]) + waves * self.interval
+        begin = max(arrival, self.paths[chosen])
+        if begin >= self.last_begin:
+            self.last_begin = begin = max(begin, self.next_begin)
+            self.next_begin = begin + groups
+        self.paths[chosen] = begin + waves * self.interval
         return self.paths[chosen]
 
-    def move(self, arrival: int, waves: int) -> int:
+    def move(self, arrival: int, waves: int, groups: int = 1) -> int:
         """When the last wavefront has passed."""
-        return self.take_path(arrival, waves) - self.interval + 1
+        return self.take_path(arrival, waves, groups) - self.interval + 1
 
     def serve_fully(self, arrival: int, waves: int) -> int:
         """A unit that needs no path moves wavefronts at full rate, which the paths then lack."""
@@ -515,7 +521,8 @@ class Sm:
         self.front = max(self.front, start, min(self.data_stage.paths))
         arrival = max(sent, self.front)
         waves = warp.of_row(row, "wavefronts") if row["access"] >= 0 else 1
-        warp.data_free = self.data_stage.take_path(max(arrival, warp.data_free), waves)
+        groups = warp.of_row(row, "ideal_wavefronts") if row["access"] >= 0 else 1
+        warp.data_free = self.data_stage.take_path(max(arrival, warp.data_free), waves, groups)
         begun = warp.data_free - waves * self.gpu.shared.latency_cycles_per_wavefront
         if kind in (Kind.shared_load, Kind.ldmatrix, Kind.shuffle):
             is_full = len(warp.load_ends) == self.gpu.mio.loads_per_warp
@@ -549,10 +556,11 @@ class Sm:
         return entered
 
     def _store(self, queued: Queued, start: int, sent: int) -> int:
-        """Into the buffer in front of the port, without a look at tags."""
+        """Through the data stage, a cycle for each line, into the buffer in front of the port; no look at tags."""
         warp, row, turns = queued.warp, queued.row, self.write_cycles(queued.warp, queued.row)
         room = max(self.write_port.free - self.gpu.noc.store_buffer_cycles, self._answered(turns, start))
-        warp.drain = self._pass_buffer(start, room, queued.registers)
+        warp.drain = self._pass_buffer(start, max(room, min(self.data_stage.paths)), queued.registers)
+        self.data_stage.take_path(warp.drain, warp.of_row(row, "request_count"), 0)
         leaves, _ = self.write_port.serve(max(warp.drain, sent), turns)
         if warp.of_row(row, "request_count"):
             self._ask(queued, leaves, None, self._data_cycles(warp, row))
@@ -621,13 +629,13 @@ class Sm:
 
     def _hit(self, warp: WarpModel, arrived: Callable[[int], None], leaves: int, passes: int, cycles: int) -> None:
         shared, address_registers = self.gpu.shared, 2
-        warp.data_free = max(self.data_stage.take_path(max(leaves, warp.data_free), cycles), passes)
+        warp.data_free = max(self.data_stage.take_path(max(leaves, warp.data_free), cycles, 0), passes)
         addresses = int(np.ceil(address_registers * 128 / self.gpu.mio.operand_bytes_per_cycle))
         arrived(warp.data_free + self.gpu.l1.hit_latency_cycles - addresses - shared.latency_cycles_per_wavefront)
 
     def _cross(self, arrived: Callable[[int], None], cycles: int, time: int) -> int:
         """Data from memory take their turn in the data stage; returns when they have passed."""
-        passed = self.data_stage.move(time, cycles) if cycles else time
+        passed = self.data_stage.move(time, cycles, 0) if cycles else time
         arrived(passed)
         return passed
 

@@ -3,6 +3,8 @@ data stage side by side, every other cycle one wavefront of each; those of one w
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pandas as pd
 import pytest
 from engine_programs import Memory, Row, issue_cycles, program, row, run, small_gpu
@@ -48,3 +50,28 @@ def test_loads_with_conflicts_take_as_long_as_on_silicon(measured: pd.DataFrame)
     print(measured.cycles.tolist(), took)
     assert max(took) == pytest.approx(measured.cycles.max(), rel=TOLERANCE)
     assert sum(took) == pytest.approx(measured.cycles.sum(), rel=TOLERANCE)
+
+
+MARKS = pd.read_csv(find_data("gpusim/data/hardware/h200/epilogue_marks.csv")).query("parts == 14")
+
+
+def test_accesses_begin_a_group_of_lanes_after_each_other() -> None:
+    """epilogue_marks.csv: four warps that load 16 bytes a lane at once have their data four cycles apart."""
+    measured = (MARKS.loaded - MARKS.stored).groupby([MARKS.step, MARKS.warp]).first().unstack()
+    spread = (measured.max(axis=1) - measured.min(axis=1)).median()
+    loads = [(4, [row("LDS access=s write=0 stall=2"), row("NOP wait=0")])]
+    for operation, groups in (("LDS128", 4), ("LDS64", 2), ("LDSM4", 4), ("LDSM2", 2)):
+        result = run(program(loads, {"s": Memory(operation)}), small_gpu())
+        ends = sorted(issue_cycles(result, warp)[-1] for warp in range(4))
+        assert [later - earlier for earlier, later in pairwise(ends)] == [groups] * 3
+        if groups == 4:
+            assert ends[-1] - ends[0] == spread
+
+
+def test_an_access_that_waits_for_its_own_warp_holds_up_no_other() -> None:
+    """The second load of a warp begins when the first has passed; those of others need not wait for that."""
+    parts = [(1, [row("LDS access=a write=0 stall=1"), row("LDS access=a write=1 stall=2"), row("NOP wait=0,1")]),
+             (1, [row("NOP stall=6"), row("LDS access=s write=0 stall=2"), row("NOP wait=0")])]
+    result = run(program(parts, {"a": Memory("LDS32", (32,)), "s": Memory("LDS32")}), small_gpu())
+    first, other = (issue_cycles(result, warp)[-1] for warp in (0, 1))
+    assert other < first - 64

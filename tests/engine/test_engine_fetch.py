@@ -11,8 +11,9 @@ import pytest
 from engine_programs import Row, issue_cycles, loop, program, run, small_gpu
 
 import gpusim as gs
+from gpusim.arch import load_gpu
 from gpusim.engine import WARP_STATES, SimulationResult
-from gpusim.engine.fetch import constant_lines, pieces_of
+from gpusim.engine.fetch import constant_cycles, constant_lines, pieces_of
 from gpusim.program import Program
 from gpusim.sass.launch import ABIS
 
@@ -176,3 +177,19 @@ def test_new_lines_cost_what_they_do_on_the_chip(kernel: str, miss: int) -> None
                     & (MEASURED.warps == 1)]
     parts = np.array([[int(cycles) for cycles in row.split()] for row in rows.cycles])
     assert (parts[:, 1:8] - parts[:, 9:16]).mean() == pytest.approx(miss, abs=1)
+
+
+@pytest.mark.parametrize(("ctas", "warps"), [(1, 1), (1, 4), (132, 1), (132, 4), (132, 8)])
+def test_all_sub_partitions_of_a_gpc_ask_one_cache_for_constants(ctas: int, warps: int) -> None:
+    """fetch_cold.csv: a full chip of four warps or more waits twice as long for each further line."""
+    rows = MEASURED[(MEASURED.kernel == "constants") & (MEASURED.before != "profiler") & (MEASURED.ctas == ctas)
+                    & (MEASURED.warps == warps)]
+    parts = np.array([[int(cycles) for cycles in row.split()] for row in rows.cycles])
+    measured = (parts[:, 1:8] - parts[:, 9:16]).mean()
+    assert constant_cycles(ctas, warps, load_gpu("h200")) == pytest.approx(measured, abs=6)
+
+
+def test_few_ctas_wait_as_one_does() -> None:
+    gpu = load_gpu("h200")
+    assert [constant_cycles(ctas, 4, gpu) for ctas in (1, 16, 64)] == [gpu.fetch.constant_cycles] * 3
+    assert constant_cycles(132, 4, gpu) == constant_cycles(4096, 4, gpu) > gpu.fetch.constant_cycles

@@ -12,11 +12,11 @@ from gpusim.engine.result import EVENT_KINDS
 
 GPU = load_gpu("h200")
 USERS = {
-    "hgemm_multistage": {"LDGSTS", "LDS", "LDSM"},  # LDS: predicated off, in front of copies
-    "hgemm_single_stage": {"LDG", "LDSM", "STS"},
+    "hgemm_multistage": {"LDGSTS", "LDS", "LDSM", "STG"},  # LDS: predicated off, in front of copies
+    "hgemm_single_stage": {"LDG", "LDSM", "STG", "STS"},
     "hgemm_warp_specialized": {"HGMMA", "STSM", "SYNCS", "UTMASTG"},
-    "sgemm_pipelined": {"LDG", "LDS", "STS"},
-    "conv2d_fprop": {"LDGSTS", "LDS", "LDSM", "STS"},
+    "sgemm_pipelined": {"LDG", "LDS", "STG", "STS"},
+    "conv2d_fprop": {"LDGSTS", "LDS", "LDSM", "STG", "STS"},
 }
 
 

@@ -9,6 +9,12 @@ from engine_programs import Memory, Row, issue_cycles, loop, program, rows, run,
 
 from gpusim.arch import load_gpu
 from gpusim.arch.paths import find_data
+from gpusim.engine.crossbar import write_line
+from gpusim.engine.machine import machine_of, machine_record
+from gpusim.engine.memory_state import new_memory
+from gpusim.engine.slices import locate, write_wait
+
+GPU = small_gpu(1)
 
 MEASURED = pd.read_csv(find_data("gpusim/data/hardware/h200/store_queue.csv")).query(
     "beside == 'nothing' and row_bytes == 16 and writers == 4").set_index("sms")
@@ -81,3 +87,60 @@ def test_a_queue_holds_instructions_and_the_load_store_unit_registers(
     mio = gpu.mio
     beyond = gpu.mio.loads_per_warp if name == "LDS" else 1
     assert free == pytest.approx(mio.queue_depth + mio.buffer_registers // registers + beyond, abs=2)
+
+
+BESIDE = pd.read_csv(find_data("gpusim/data/hardware/h200/stores_beside.csv"))
+KINDS = {10: ("STG128", 4), 11: ("STG32", 8), 12: ("STG32", 1), 13: ("STG64", 2)}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_store_takes_a_cycle_of_the_data_stage_for_each_line(kind: int) -> None:
+    """stores_beside.csv: what stores of four warps take from eight warps that load without end, at 2, 4 and 8 ways."""
+    operation, lines = KINDS[kind]
+    alone = BESIDE[BESIDE.copiers == 0].set_index(["loaders", "ways"]).cycles_per_load
+    together = BESIDE[(BESIDE.kind == kind) & (BESIDE.batch == 4) & (BESIDE.loaders == 8) & (BESIDE.copiers == 4)]
+    unhindered = alone.loc[list(zip(together.loaders, together.ways, strict=True))].to_numpy()
+    taken = together.cycles_per_copy * (1 - unhindered / together.cycles_per_load)
+    assert taken.mean() == pytest.approx(lines, rel=0.1)
+    body = [Row("STG", access="d")]
+    result = run(program(body, {"d": Memory(operation, lines=lines)}), small_gpu(1))
+    assert result.sm_counters["data_stage_cycles"][0] == lines
+
+
+def test_loads_behind_stores_wait_for_their_lines() -> None:
+    """Two warps' stores take both paths; a load of a third warp behind them waits for one of them."""
+    def loaded(lines: int) -> int:
+        parts = [(2, [Row("STG", access="d", stall=2)]),
+                 (1, [Row("NOP", stall=12), Row("LDS", access="s", write=0, stall=2), Row("NOP", wait=(0,))])]
+        memory = {"d": Memory("STG128", lines=lines), "s": Memory("LDS32")}
+        return issue_cycles(run(program(parts, memory), small_gpu(1)), 2)[-1]
+
+    assert loaded(32) - loaded(16) == 16 * GPU.shared.latency_cycles_per_wavefront
+
+
+def test_slices_take_a_sector_a_cycle_of_theirs_and_as_long_again_for_what_fills_none() -> None:
+    """stores.csv, 132 SMs: 2,580 to 2,660 bytes a cycle of whole lines; a request takes 1.0 cycles of a slice, and a
+    line half of whose only sector is written as long as two sectors."""
+    gpu = load_gpu("h200")
+    per_sector = gpu.l2.sector_bytes * gpu.l2.slices / gpu.l2.write_bytes_per_cycle / 1.5
+    mach = machine_record(machine_of(gpu))
+    for turns, cycles in ((1.0, gpu.l2.write_request_cycles), (2.0, 2 * per_sector), (4.0, 4 * per_sector)):
+        memory = new_memory(machine_of(gpu), np.zeros(gpu.sm.count, np.int64), [])
+        assert write_wait(memory, mach[0], 0, 0.0, turns) == pytest.approx(cycles)
+
+
+def test_a_line_that_takes_a_dirty_ones_place_waits_when_dram_is_behind() -> None:
+    """memory.csv dram_write: 264 CTAs write 8 GB at 8.13 bytes a cycle each, less than L2 takes."""
+    def last_written(rate: float) -> float:
+        gpu = small_gpu(1, "l2.slices=2", "l2.partitions=1", "dram.channels=2", f"dram.write_bytes_per_cycle={rate}")
+        machine = machine_of(gpu)
+        memory, mach = new_memory(machine, np.zeros(1, np.int64), []), machine_record(machine)[0]
+        place, times = memory.places[0, 0], [0.0]
+        for line in range(4 * gpu.l2.capacity_bytes // gpu.l2.line_bytes):
+            locate(mach, line, place)
+            times.append(write_line(memory, mach, memory.ports[0], place, 15, 4.0, 0.0))
+        return max(times)
+
+    evicted = 3 * small_gpu(1).l2.capacity_bytes
+    assert last_written(64) == pytest.approx(evicted / 64, rel=0.1)
+    assert last_written(1 << 20) < last_written(64) / 2
