@@ -27,6 +27,7 @@ from gpusim.engine.queues import (
 from gpusim.engine.register_reads import operands_read, read_operands, uses_tensor
 from gpusim.engine.resources import (
     occupy_tags,
+    pass_addresses,
     pass_data_stage,
     pass_tag_stage,
     path_room,
@@ -74,8 +75,9 @@ def shared_access(sm, warp, mach, row, waves, groups, stores, start, late):
 
     Results are in registers ``late`` cycles later than usual. The latency of an instruction is that of one wavefront.
     """
-    arrival = max(start + row.lead_cycles, turn_in_buffer(sm, start, path_room(sm, mach)))
-    warp.data_free = pass_data_stage(sm, mach, arrival, waves, warp.data_free, groups)
+    arrival = pass_addresses(sm, start + row.lead_cycles, groups)
+    arrival = max(arrival, turn_in_buffer(sm, start, path_room(sm, mach)))
+    warp.data_free = pass_data_stage(sm, mach, arrival, waves, warp.data_free)
     begun = warp.data_free - waves * mach.wavefront_interval
     keep_buffer(sm, mach, begun if stores else take_load_place(sm, mach, warp), row.registers)
     sm.counters[STAGE_CYCLES] += waves
@@ -91,7 +93,7 @@ def take_turn(sm, mach, row, start):
     Returns (when it leaves the buffer, when it has passed)."""
     entered = pass_buffer(sm, mach, start, path_room(sm, mach), row.registers)
     sm.counters[STAGE_CYCLES] += 1
-    return entered, pass_data_stage(sm, mach, entered, 1, entered, 1) - mach.wavefront_interval + 1
+    return entered, pass_data_stage(sm, mach, entered, 1, entered) - mach.wavefront_interval + 1
 
 
 @njit(cache=True, nogil=True)
@@ -154,7 +156,7 @@ def expect_answers(warp, token, is_copy, more):
 def hit_l1(sm, warp, mach, access, token, is_copy, leaves):
     """All sectors of an access are in L1: they cross the data stage as those of shared memory do."""
     waves = np.int64(access.data_cycles)
-    warp.data_free = max(pass_data_stage(sm, mach, leaves, waves, warp.data_free, 0), sm.tag_stage)
+    warp.data_free = max(pass_data_stage(sm, mach, leaves, waves, warp.data_free), sm.tag_stage)
     sm.counters[STAGE_CYCLES] += waves
     there = warp.data_free + mach.l1_after_data
     if is_copy:

@@ -11,6 +11,7 @@ from gpusim.engine.register_reads import hold_tensor, uses_tensor
 __all__ = [
     "hold_data_stage",
     "occupy_tags",
+    "pass_addresses",
     "pass_data_stage",
     "pass_tag_stage",
     "path_room",
@@ -64,14 +65,12 @@ def show_wavefronts(sm, arrival, waves):
 
 
 @njit(cache=True, nogil=True)
-def pass_data_stage(sm, mach, arrival, waves, earliest, groups):
+def pass_data_stage(sm, mach, arrival, waves, earliest):
     """Take a path through the SM's 128-byte data stage from ``earliest`` on, not before ``arrival``: that of all free
     ones which has been so for the shortest time, else the first to get free. Returns when the path is free again.
 
     A path moves a wavefront every other cycle, so the stage moves one per cycle only while two accesses are under way;
-    those of one warp follow each other (data_paths.csv). Addresses come one of the access's ``groups`` of lanes a
-    cycle, so that the next access begins so much later (epilogue_marks.csv), whatever the conflicts; one that begins
-    before the last one does, which waits for its own warp, does not wait for that.
+    those of one warp follow each other (data_paths.csv).
     """
     show_wavefronts(sm, arrival, waves)
     best, begin = 0, max(arrival, earliest)
@@ -79,12 +78,18 @@ def pass_data_stage(sm, mach, arrival, waves, earliest, groups):
         free, other = sm.paths[i], sm.paths[best]
         if (free <= begin < other) or (free <= begin and free > other) or other > free > begin:
             best = i
-    begin = max(begin, sm.paths[best])
-    if begin >= sm.stage_begin:
-        begin = max(begin, sm.stage_entry)
-        sm.stage_begin, sm.stage_entry = begin, begin + groups
-    sm.paths[best] = begin + mach.wavefront_interval * waves
+    sm.paths[best] = max(begin, sm.paths[best]) + mach.wavefront_interval * waves
     return sm.paths[best]
+
+
+@njit(cache=True, nogil=True)
+def pass_addresses(sm, sent, groups):
+    """Take what works out which banks an access needs, a group of lanes a cycle, when its addresses are there; returns
+    when the first of its wavefronts can go. It runs ahead of the data stage, in order (epilogue_marks.csv: four loads
+    of 16 bytes a lane that come at once have their data four cycles apart)."""
+    begun = max(sent, sm.addresses)
+    sm.addresses = begun + groups
+    return begun
 
 
 @njit(cache=True, nogil=True)

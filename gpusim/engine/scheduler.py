@@ -281,7 +281,7 @@ def complete(sm, part, mach, warp, ops, done):
     """
     passed = np.int64(done.time)
     if done.data_cycles:
-        passed = pass_data_stage(sm, mach, passed, done.data_cycles, passed, 0) - mach.wavefront_interval + 1
+        passed = pass_data_stage(sm, mach, passed, done.data_cycles, passed) - mach.wavefront_interval + 1
     sm.counters[STAGE_CYCLES] += done.data_cycles
     if done.age != warp.age or not (warp.live or warp.async_arrivals):
         return np.int64(0)

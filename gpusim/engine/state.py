@@ -135,7 +135,7 @@ WARPGROUP = np.dtype([
 SM = np.dtype([
     ("data_stage", "<i8"),  # wavefronts, one per cycle, fill it until then
     ("paths", "<i8", (PATHS,)),  # through it: when each is free
-    ("stage_begin", "<i8"), ("stage_entry", "<i8"),  # when the last access begins to pass it, and the next one can
+    ("addresses", "<i8"),  # when the addresses of all accesses so far have been worked off
     ("next_accept", "<i8"), ("next_part", "<i8"),  # when the LSU takes the next instruction, and from where
     ("last_part", "<i8"),  # whose turn it was
     ("tma_free", "<i8"), ("bulk_write", "<i8"),  # when the TMA unit can ask, and its data be written

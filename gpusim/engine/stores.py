@@ -39,7 +39,7 @@ def store(sm, warp, mach, row, access, stores, start):
     port to the crossbar, where the warp may end. Returns when the port takes it."""
     room = max(sm.write_port - mach.store_buffer, confirmed(sm, stores, mach, access.data_cycles, start))
     warp.drain = pass_buffer(sm, mach, start, max(room, path_room(sm, mach)), row.registers)
-    pass_data_stage(sm, mach, warp.drain, np.int64(access.count), warp.drain, 0)
+    pass_data_stage(sm, mach, warp.drain, np.int64(access.count), warp.drain)
     sm.counters[STAGE_CYCLES] += access.count
     leaves = max(max(warp.drain, sm.write_port), start + row.operand_cycles)
     sm.write_port = leaves + access.data_cycles

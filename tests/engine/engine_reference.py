@@ -63,28 +63,22 @@ def simulate_reference(program: Program, gpu: GpuSpec, policy: str = "gto") -> R
 
 
 class DataStage:
-    """Paths that take an access each and move one of its wavefronts every other cycle. The addresses of an access come
-    a group at a time: the next one begins so much later."""
+    """Paths that take an access each and move one of its wavefronts every other cycle."""
 
     def __init__(self, gpu: GpuSpec) -> None:
         self.interval = gpu.shared.latency_cycles_per_wavefront
         self.paths = [0] * (gpu.shared.wavefronts_per_cycle * self.interval)
-        self.last_begin = self.next_begin = 0
 
-    def take_path(self, arrival: int, waves: int, groups: int) -> int:
+    def take_path(self, arrival: int, waves: int) -> int:
         """When the access is through: on the free path that was busy last, or on the first that gets free."""
         free = [path for path in self.paths if path <= arrival]
         chosen = self.paths.index(max(free) if free else min(self.paths))
-        begin = max(arrival, self.paths[chosen])
-        if begin >= self.last_begin:
-            self.last_begin = begin = max(begin, self.next_begin)
-            self.next_begin = begin + groups
-        self.paths[chosen] = begin + waves * self.interval
+        self.paths[chosen] = max(arrival, self.paths[chosen]) + waves * self.interval
         return self.paths[chosen]
 
-    def move(self, arrival: int, waves: int, groups: int = 1) -> int:
+    def move(self, arrival: int, waves: int) -> int:
         """When the last wavefront has passed."""
-        return self.take_path(arrival, waves, groups) - self.interval + 1
+        return self.take_path(arrival, waves) - self.interval + 1
 
     def serve_fully(self, arrival: int, waves: int) -> int:
         """A unit that needs no path moves wavefronts at full rate, which the paths then lack."""
@@ -102,7 +96,7 @@ class Sm:
         self.entries = [gpu.instruction_table.lookup(static.mnemonic) for static in program.statics]
         self.parts = [Part(self.env, gpu) for _ in range(PARTS)]
         self.data_stage, self.tag_stage, self.barrier_unit = DataStage(gpu), Server(), Server()
-        self.write_port, self.constants, self.copy_writes = Server(), Server(), Server()
+        self.write_port, self.constants, self.copy_writes, self.groups = Server(), Server(), Server(), Server()
         self.turns, self.stores = 0, np.zeros(1, STORE_ANSWERS)
         every = (row for cta in program.classes for role in cta.roles for row in role.ops)
         self.lines = {self._line(row): 0 for row in islice(filter(self._reads_constant, every), 1)}
@@ -519,10 +513,10 @@ class Sm:
     def _shared(self, queued: Queued, start: int, sent: int, late: int) -> None:
         warp, row, kind = queued.warp, queued.row, queued.kind
         self.front = max(self.front, start, min(self.data_stage.paths))
-        arrival = max(sent, self.front)
         waves = warp.of_row(row, "wavefronts") if row["access"] >= 0 else 1
         groups = warp.of_row(row, "ideal_wavefronts") if row["access"] >= 0 else 1
-        warp.data_free = self.data_stage.take_path(max(arrival, warp.data_free), waves, groups)
+        arrival = max(self.groups.serve(sent, groups)[0], self.front)
+        warp.data_free = self.data_stage.take_path(max(arrival, warp.data_free), waves)
         begun = warp.data_free - waves * self.gpu.shared.latency_cycles_per_wavefront
         if kind in (Kind.shared_load, Kind.ldmatrix, Kind.shuffle):
             is_full = len(warp.load_ends) == self.gpu.mio.loads_per_warp
@@ -560,7 +554,7 @@ class Sm:
         warp, row, turns = queued.warp, queued.row, self.write_cycles(queued.warp, queued.row)
         room = max(self.write_port.free - self.gpu.noc.store_buffer_cycles, self._answered(turns, start))
         warp.drain = self._pass_buffer(start, max(room, min(self.data_stage.paths)), queued.registers)
-        self.data_stage.take_path(warp.drain, warp.of_row(row, "request_count"), 0)
+        self.data_stage.take_path(warp.drain, warp.of_row(row, "request_count"))
         leaves, _ = self.write_port.serve(max(warp.drain, sent), turns)
         if warp.of_row(row, "request_count"):
             self._ask(queued, leaves, None, self._data_cycles(warp, row))
@@ -629,13 +623,13 @@ class Sm:
 
     def _hit(self, warp: WarpModel, arrived: Callable[[int], None], leaves: int, passes: int, cycles: int) -> None:
         shared, address_registers = self.gpu.shared, 2
-        warp.data_free = max(self.data_stage.take_path(max(leaves, warp.data_free), cycles, 0), passes)
+        warp.data_free = max(self.data_stage.take_path(max(leaves, warp.data_free), cycles), passes)
         addresses = int(np.ceil(address_registers * 128 / self.gpu.mio.operand_bytes_per_cycle))
         arrived(warp.data_free + self.gpu.l1.hit_latency_cycles - addresses - shared.latency_cycles_per_wavefront)
 
     def _cross(self, arrived: Callable[[int], None], cycles: int, time: int) -> int:
         """Data from memory take their turn in the data stage; returns when they have passed."""
-        passed = self.data_stage.move(time, cycles, 0) if cycles else time
+        passed = self.data_stage.move(time, cycles) if cycles else time
         arrived(passed)
         return passed
 
