@@ -28,6 +28,8 @@ BY_SM_RING_BYTES = MIB
 CHUNK_BYTES, ACCESSES_PER_ITERATION = 16, 4
 TOTAL_BYTES = 256 * MIB
 """What all CTAs of a bandwidth probe move together, at most."""
+WRITTEN_BYTES = 4 * TOTAL_BYTES
+"""The same of what is written past L2, which takes the last 60 MB without DRAM."""
 FULL_MASK = 0xFFFF_FFFF
 
 CHASES = {"ldg_l1_chase_cycles": ("chase_ca", "L1 latency"), "ldg_l2_chase_cycles": ("chase_cg", "L2 latency"),
@@ -82,7 +84,8 @@ def _bandwidth(row: dict[str, Any]) -> Probe:
     ctas, threads, per_cta, wrap = int(match[1]), int(match[2]), int(match[3]) * KIB, int(match[4]) * KIB
     is_cold = row["what"].startswith("dram") and ctas * per_cta > load_gpu("h200").l2.capacity_bytes
     iteration = threads * CHUNK_BYTES * ACCESSES_PER_ITERATION
-    most = min(per_cta * (1 if is_cold else 64), TOTAL_BYTES // ctas)
+    total = WRITTEN_BYTES if is_cold and operation.startswith("STG") else TOTAL_BYTES
+    most = min(per_cta * (1 if is_cold else 64), total // ctas)
     whole = per_cta if most >= per_cta else iteration
     moved = max(iteration, most // whole * whole)
     build = partial(_bandwidth_program, kernel=CompiledKernel("memory", f"bwILi{mode}E"), operation=operation,
