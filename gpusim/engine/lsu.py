@@ -75,7 +75,7 @@ def shared_access(sm, warp, mach, row, waves, groups, stores, start, late):
 
     Results are in registers ``late`` cycles later than usual. The latency of an instruction is that of one wavefront.
     """
-    arrival = pass_addresses(sm, start + row.lead_cycles, groups)
+    arrival = pass_addresses(sm, start, groups) + row.lead_cycles
     arrival = max(arrival, turn_in_buffer(sm, start, path_room(sm, mach)))
     warp.data_free = pass_data_stage(sm, mach, arrival, waves, warp.data_free)
     begun = warp.data_free - waves * mach.wavefront_interval

@@ -83,11 +83,11 @@ def pass_data_stage(sm, mach, arrival, waves, earliest):
 
 
 @njit(cache=True, nogil=True)
-def pass_addresses(sm, sent, groups):
-    """Take what works out which banks an access needs, a group of lanes a cycle, when its addresses are there; returns
-    when the first of its wavefronts can go. It runs ahead of the data stage, in order (epilogue_marks.csv: four loads
-    of 16 bytes a lane that come at once have their data four cycles apart)."""
-    begun = max(sent, sm.addresses)
+def pass_addresses(sm, time, groups):
+    """Take what works out which banks an access needs, a group of lanes a cycle, from ``time`` on, when its addresses
+    are there; returns when its first wavefront can go. It runs ahead of the data stage, in order (epilogue_marks.csv:
+    four loads of 16 bytes a lane that come at once have their data four cycles apart)."""
+    begun = max(time, sm.addresses)
     sm.addresses = begun + groups
     return begun
 

@@ -515,7 +515,7 @@ class Sm:
         self.front = max(self.front, start, min(self.data_stage.paths))
         waves = warp.of_row(row, "wavefronts") if row["access"] >= 0 else 1
         groups = warp.of_row(row, "ideal_wavefronts") if row["access"] >= 0 else 1
-        arrival = max(self.groups.serve(sent, groups)[0], self.front)
+        arrival = max(self.groups.serve(start, groups)[0] + sent - start, self.front)
         warp.data_free = self.data_stage.take_path(max(arrival, warp.data_free), waves)
         begun = warp.data_free - waves * self.gpu.shared.latency_cycles_per_wavefront
         if kind in (Kind.shared_load, Kind.ldmatrix, Kind.shuffle):
