@@ -59,13 +59,13 @@ def serve_lines(mem, mach, lines, request, places):
     """Read or write the lines of a request; returns when the last one is in the SM, or in L2."""
     foresee(mem, mach, request, places)
     port, last = mem.ports[request.sm], float(request.time)
+    per_sector = turns_per_sector(lines, request) if request.is_write else 0.0
     for j in range(request.count):
         if j < 63 and request.skip >> j & 1:
             continue
         mask, time = np.int64(lines[request.first + j].sector_mask), float(request.time + j * mach.tag_interval)
         if request.is_write:
-            turns = bits(mask) * turns_per_sector(lines, request)
-            last = max(last, write_line(mem, mach, port, places[j], mask, turns, time))
+            last = max(last, write_line(mem, mach, port, places[j], mask, bits(mask) * per_sector, time))
         else:
             last = max(last, read_line(mem, mach, port, request.sm, places[j], mask, request.fill, time))
     return last
