@@ -61,7 +61,8 @@ def memory_operation(instruction: SassInstruction) -> str:
 def event_tensors(
     role: WarpTrace, instructions: Sequence[SassInstruction], tensors: Sequence[TensorInfo]
 ) -> np.ndarray:
-    """(E,) i8: the tensor each event addresses, NO_TENSOR: none.
+    """(E,) i8: the tensor each event addresses, NO_TENSOR: none. Lanes that write zeros read nothing and may point
+    anywhere; where all of them do, the tensor is the last one that begins before the first lane's address.
 
     Raises:
         UserError: an address outside every tensor parameter (names the instruction and the address).
@@ -70,15 +71,20 @@ def event_tensors(
     bases = np.array([t.base_address for t in tensors], np.int64)
     ends = bases + np.array([t.size_bytes for t in tensors], np.int64)
     active, flat = _flat(lanes), _flat(addresses)
+    reads = active & ~_flat(role.events.zfill)
     found = np.full(len(lanes), NO_TENSOR, np.int8)
     for number, (base, end) in enumerate(zip(bases, ends, strict=True)):
         inside = (flat >= base) & (flat < end)
-        found[(inside & active).any(axis=1) & (inside | ~active).all(axis=1)] = number
-    lost = np.flatnonzero(active.any(axis=1) & (found == NO_TENSOR))
+        found[(inside & reads).any(axis=1) & (inside | ~reads).all(axis=1)] = number
+    first = flat[np.arange(len(flat)), active.argmax(axis=1)]
+    begins = np.where(bases <= first[:, None], bases, -1)
+    nearest = begins.argmax(axis=1) if len(bases) else found
+    found = np.where(active.any(axis=1) & ~reads.any(axis=1), nearest, found).astype(np.int8)
+    lost = np.flatnonzero(reads.any(axis=1) & (found == NO_TENSOR))
     if len(lost):
         instruction = instructions[role.steps[role.events.row[lost[0]]]]
         raise UserError("an address lies outside every tensor parameter, or a warp's lanes address several",
-                        place=instruction.place, got=f"{flat[lost[0]][active[lost[0]]][0]:#x} in '{instruction.text}'",
+                        place=instruction.place, got=f"{flat[lost[0]][reads[lost[0]]][0]:#x} in '{instruction.text}'",
                         suggestion=f"parameters point to {', '.join(t.name for t in tensors) or 'nothing'}")
     return found
 

@@ -125,6 +125,21 @@ def test_a_register_set_in_some_lanes_is_unknown_in_the_others() -> None:
         load(*(line.format("").strip() for line in lines), threads=32)
 
 
+@pytest.mark.parametrize("inside", [20, 0])
+def test_lanes_that_write_zeros_may_point_past_the_tensor(inside: int) -> None:
+    """A tile that hangs over the end of its matrix: cp.async with a source size of zero reads nothing there."""
+    rows_left = (1 << 20) - 4 * inside
+    program = load("S2R R0, SR_TID.X", f"ISETP.LT.AND P0, PT, R0, {inside:#x}, PT", f"ULDC.64 UR4, {A_AT}",
+                   f"IMAD R2, R0, 0x4, {rows_left:#x}", "LEA R4, P1, R2, UR4, 0x2",
+                   "LEA.HI.X R5, R2, UR5, RZ, 0x2, P1", "LEA R6, R0, 0x400, 0x4",
+                   "LDGSTS.E.BYPASS.128 [R6], desc[UR6][R4.64], P0", "EXIT", threads=32)
+    table = program.classes[0].roles[0].accesses
+    assert table.lane_mask.tolist() == [[0xFFFFFFFF]]
+    assert table.zfill_mask.tolist() == [[0xFFFFFFFF ^ ((1 << inside) - 1)]]
+    sectors = np.bitwise_count(table.requests["sector_mask"]).sum()
+    assert sectors == inside // 2 and program.tensors[table.tensor[0]].name == "a"
+
+
 TILE = ("S2R R0, SR_TID.X", "S2R R1, SR_CTAID.X", "IMAD R2, R1, {pitch}, R0", f"ULDC.64 UR4, {A_AT}",
         "LEA R4, P0, R2, UR4, 0x2", "LEA.HI.X R5, R2, UR5, RZ, 0x2, P0", "LDG.E R6, desc[UR6][R4.64]", "EXIT")
 
