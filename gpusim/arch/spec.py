@@ -127,7 +127,8 @@ class Noc(Section):
         description="SMs of a GPC whose reads of one line, when in flight together, reach L2 as one; 1: each alone.")
     sm_read_bytes_per_cycle: Rate = Field(description="Bytes one SM receives from L2 per cycle.")
     sm_write_bytes_per_cycle: Rate = Field(description="Bytes one SM sends to L2 per cycle.")
-    unfilled_sector_cycles: Count = Field(description="Cycles that an SM's port takes for a sector written in part.")
+    unfilled_line_cycles: Cycles = Field(
+        description="Cycles more that an SM's port takes for a line of which a sector is written in part.")
     store_buffer_cycles: Cycles = Field(description="Cycles of the port that stores take which wait in front of it.")
     stores_in_flight: Count = Field(
         le=1024, description="Cycles of the port whose stores L2 has not confirmed, with those in front of it.")

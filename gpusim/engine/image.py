@@ -13,6 +13,7 @@ from gpusim.engine.fetch import constant_lines, constant_reads, pieces_of
 from gpusim.engine.flags import FlagState, flag_jumps, flag_ops, new_flags
 from gpusim.engine.operands import DEFERRED, asynchronous_operands, check_units
 from gpusim.engine.state import QUEUE
+from gpusim.memory import lines_in_part
 from gpusim.memory.async_copy import BYPASS_OPERATION
 from gpusim.memory.copy_writes import write_turns
 from gpusim.memory.l1_crossing import l1_crossings
@@ -72,7 +73,8 @@ ADDRESS_REGISTERS = {Kind.shared_load: 1, Kind.shared_store: 1, Kind.ldmatrix: 1
 QUEUES = {0: (Kind.shared_load, Kind.shared_store, Kind.ldmatrix, Kind.stmatrix, Kind.shuffle, Kind.async_copy,
               Kind.commit, Kind.mbarrier, Kind.barrier),
           1: (Kind.global_load, Kind.global_store, Kind.atomic)}
-STORE_PREFIXES = ("STG", "TMASTG")  # operations of stores to global memory
+BULK_STORE = "TMASTG"
+STORE_PREFIXES = ("STG", BULK_STORE)  # operations of stores to global memory
 WHOLE_LINE_SECTORS = 15
 ROUNDING = 1e-6  # of sums
 REGISTER_BYTES = 128  # one 32-bit register of all lanes
@@ -324,16 +326,24 @@ def _crossings(table: AccessTable, accesses: np.ndarray, bypasses: np.ndarray) -
 
 
 def _write_cycles(table: AccessTable, accesses: np.ndarray, spec: GpuSpec) -> None:
-    """Cycles that stores take of the SM's port: sectors one by one, longer where a sector is not filled."""
+    """Cycles that stores take of the SM's port: sectors one by one, and more for a line with one that is not filled."""
     stores = np.array([operation.startswith(STORE_PREFIXES) for operation in table.operation], bool)
     passed = np.append(0, np.cumsum(np.bitwise_count(table.requests["sector_mask"]).astype(np.int64)))
     first, last = table.request_first[stores], table.request_first[stores] + table.request_count[stores]
     sectors = passed[last] - passed[first]
-    written = np.bitwise_count(table.lane_mask[stores]).astype(np.int64) * table.bytes_per_lane[stores, None]
-    written = np.maximum(written, table.bulk_bytes[stores])
-    unfilled = np.minimum(sectors, -(-(sectors * spec.l2.sector_bytes - written) // (spec.l2.sector_bytes // 2)))
-    filled = (sectors - unfilled) * spec.l2.sector_bytes / spec.noc.sm_write_bytes_per_cycle
-    accesses["data_cycles"][stores] = np.ceil(filled + unfilled * spec.noc.unfilled_sector_cycles)
+    partly = np.stack([_lines_in_part(table, row, spec) for row in np.flatnonzero(stores).tolist()] or [sectors[:0]])
+    data_cycles = sectors * spec.l2.sector_bytes / spec.noc.sm_write_bytes_per_cycle
+    accesses["data_cycles"][stores] = np.ceil(data_cycles + partly * spec.noc.unfilled_line_cycles)
+
+
+def _lines_in_part(table: AccessTable, row: int, spec: GpuSpec) -> np.ndarray:
+    """(W,) lines of a store with a sector that it does not fill; of a bulk store no more than its bytes leave open."""
+    if table.operation[row].startswith(BULK_STORE):
+        masks = [table.requests["sector_mask"][first:first + count] for first, count in
+                 zip(table.request_first[row], table.request_count[row], strict=True)]
+        room = np.array([np.bitwise_count(mask).sum() for mask in masks]) * spec.l2.sector_bytes
+        return np.minimum(table.request_count[row], -(-(room - table.bulk_bytes[row]) // (spec.l2.sector_bytes // 2)))
+    return lines_in_part(table.global_offset[row], int(table.bytes_per_lane[row]), table.lane_mask[row])
 
 
 def _bulk_costs(table: AccessTable, accesses: np.ndarray, spec: GpuSpec) -> None:

@@ -45,7 +45,8 @@ class MemoryState(NamedTuple):
 
     tags: np.ndarray  # (K, X, Y) i8: line numbers, apart from the rest because they are searched
     ways: np.ndarray  # (K, X, Y) WAY
-    slice_free: np.ndarray  # (K,) f8: data of reads, and writes
+    slice_free: np.ndarray  # (K,) f8: data of reads
+    write_free: np.ndarray  # (K,) f8: data of writes
     lookup_free: np.ndarray  # (K,) f8: reads looked up
     channel_free: np.ndarray  # (D,) f8
     ports: np.ndarray  # (S,) PORT
@@ -63,8 +64,9 @@ def new_memory(
     gpcs = int(gpc.max()) + 1
     memory = MemoryState(
         tags=np.full((mach.slices, mach.l2_sets, mach.l2_ways), EMPTY, np.int64),
-        ways=np.zeros((mach.slices, mach.l2_sets, mach.l2_ways), WAY), slice_free=np.zeros(mach.slices),
-        lookup_free=np.zeros(mach.slices), channel_free=np.zeros(mach.dram_channels),
+        ways=np.zeros((mach.slices, mach.l2_sets, mach.l2_ways), WAY),
+        slice_free=np.zeros(mach.slices), write_free=np.zeros(mach.slices), lookup_free=np.zeros(mach.slices),
+        channel_free=np.zeros(mach.dram_channels),
         ports=np.zeros(mach.num_sms, PORT),
         gpc_requests=np.zeros(gpcs, PORT_QUEUE), gpc_data=np.zeros(gpcs, PORT_QUEUE),
         shared=np.zeros((gpcs, COALESCER_ENTRIES), SHARED_READ), places=np.zeros((2, MOST_LINES), PLACE),
@@ -80,7 +82,7 @@ def settle(memory: MemoryState, *, flush: bool) -> None:
     """Start time and counters anew with the lines that are there, or with none (``flush``)."""
     memory.ways["ready"] = 0.0
     memory.ports["read_free"] = memory.ports["written"] = 0.0
-    for queue in (memory.slice_free, memory.lookup_free, memory.channel_free):
+    for queue in (memory.slice_free, memory.write_free, memory.lookup_free, memory.channel_free):
         queue[:] = 0.0
     for port in (memory.gpc_requests, memory.gpc_data):
         port["work"] = port["since"] = 0.0

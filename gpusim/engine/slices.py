@@ -144,9 +144,10 @@ def slice_wait(mem, mach, k, now, sectors, near):
 
 @njit(cache=True, nogil=True)
 def write_wait(mem, mach, k, now, turns):
-    """Cycles until a slice has written what took so many turns of the SM's port: one for a sector, more for a part."""
+    """Cycles until a slice has written what took so many turns of the SM's port: one for a sector, more for a part.
+    Reads take nothing of that, nor the other way round (reads_beside_writes.csv)."""
     cycles = max(turns * mach.slice_write_cycles_per_turn, mach.slice_write_cycles_least)
-    return wait(mem.slice_free, k, now, cycles)
+    return wait(mem.write_free, k, now, cycles)
 
 
 @njit(cache=True, nogil=True)

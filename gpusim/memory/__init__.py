@@ -6,7 +6,7 @@ from __future__ import annotations
 from gpusim.memory.async_copy import async_cost
 from gpusim.memory.detail import PhaseDetail, explain
 from gpusim.memory.operations import ASYNC_OPERATIONS, SHARED_OPERATIONS, phases
-from gpusim.memory.sectors import SectorStatistics, WarpLines, sectors_per_request, warp_lines
+from gpusim.memory.sectors import SectorStatistics, WarpLines, lines_in_part, sectors_per_request, warp_lines
 from gpusim.memory.shared import SharedCost, shared_cost
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "WarpLines",
     "async_cost",
     "explain",
+    "lines_in_part",
     "phases",
     "sectors_per_request",
     "shared_cost",

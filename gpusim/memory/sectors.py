@@ -10,13 +10,14 @@ from numba import njit
 
 from gpusim.memory.operations import LANES
 
-__all__ = ["LINE", "SectorStatistics", "WarpLines", "sectors_per_request", "warp_lines"]
+__all__ = ["LINE", "SectorStatistics", "WarpLines", "lines_in_part", "sectors_per_request", "warp_lines"]
 
 LINE_BYTES = 128
 SECTOR_BYTES = 32
 MAX_BYTES_PER_LANE = 255
 PIECES = 1 << 20  # more than there are numbers of pieces
 MAX_LINES = LANES * (2 + MAX_BYTES_PER_LANE // LINE_BYTES)
+MAX_SECTORS = LANES * (2 + MAX_BYTES_PER_LANE // SECTOR_BYTES)
 
 LINE = np.dtype([("line_offset", "<i8"), ("sector_mask", "u1")])
 """One line: byte offset (a multiple of 128) and which of its four sectors are touched."""
@@ -129,3 +130,41 @@ def _list_lines(
             all_lines[at], all_sectors[at] = lines[slot] // PIECES * LINE_BYTES, sectors[slot]
             at += 1
     return all_lines, all_sectors
+
+
+def lines_in_part(offsets: np.ndarray, bytes_per_lane: int, lane_mask: np.ndarray) -> np.ndarray:
+    """Per access, lines with a sector that it touches but does not fill: (N,) i8, of the arguments of `warp_lines`."""
+    offsets = np.ascontiguousarray(offsets, dtype=np.int64).reshape(-1, LANES)
+    return _lines_in_part(offsets, bytes_per_lane, np.ascontiguousarray(lane_mask, dtype=np.uint32).reshape(-1))
+
+
+@njit(cache=True)
+def _lines_in_part(offsets: np.ndarray, width: int, mask: np.ndarray) -> np.ndarray:
+    sectors, covered = np.empty(MAX_SECTORS, np.int64), np.empty(MAX_SECTORS, np.uint32)
+    lines, found = np.empty(MAX_LINES, np.int64), np.zeros(len(mask), np.int64)
+    for i in range(len(mask)):
+        used = 0
+        for lane in range(LANES):
+            if (mask[i] >> lane) & 1:
+                for byte in range(offsets[i, lane], offsets[i, lane] + width):
+                    slot = _slot(sectors, used, byte // SECTOR_BYTES)
+                    if slot == used:
+                        sectors[slot], covered[slot] = byte // SECTOR_BYTES, 0
+                        used += 1
+                    covered[slot] |= np.uint32(1) << np.uint32(byte % SECTOR_BYTES)
+        for slot in range(used):
+            if covered[slot] != np.uint32(0xFFFFFFFF):
+                line = sectors[slot] // (LINE_BYTES // SECTOR_BYTES)
+                at = _slot(lines, found[i], line)
+                lines[at] = line
+                found[i] += at == found[i]
+    return found
+
+
+@njit(cache=True)
+def _slot(values: np.ndarray, used: int, value: int) -> int:
+    """Where a value stands among the first ``used``; ``used`` where it does not."""
+    for slot in range(used):
+        if values[slot] == value:
+            return slot
+    return used

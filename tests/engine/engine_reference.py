@@ -655,7 +655,7 @@ class Sm:
         return write_turns(table.shared_address[place].tolist(), table.global_offset[place].tolist(), lanes)
 
     def write_cycles(self, warp: WarpModel, row: np.void) -> int:
-        """A sector takes a turn of the port, one that is written in part more."""
+        """A sector takes a turn of the port, a line with one that is written in part more."""
         table, access, noc = warp.role.accesses, row["access"], self.gpu.noc
         data_bytes = warp.of_row(row, "lane_mask").bit_count() * int(table.bytes_per_lane[access])
         if not table.operation[access].startswith(("STG", "TMASTG")):  # atomics
@@ -664,9 +664,19 @@ class Sm:
         first = warp.of_row(row, "request_first")
         lines = table.requests["sector_mask"][first : first + warp.of_row(row, "request_count")]
         sectors = sum(int(mask).bit_count() for mask in lines)
-        unfilled = min(sectors, -(-(sectors * 32 - data_bytes) // 16))
-        return int(np.ceil((sectors - unfilled) * 32 / noc.sm_write_bytes_per_cycle
-                           + unfilled * noc.unfilled_sector_cycles))
+        if table.operation[access].startswith("TMASTG"):
+            in_part = min(len(lines), -(-(sectors * 32 - data_bytes) // 16))
+        else:
+            in_part = self._lines_in_part(warp, row)
+        return int(np.ceil(sectors * 32 / noc.sm_write_bytes_per_cycle + in_part * noc.unfilled_line_cycles))
+
+    @staticmethod
+    def _lines_in_part(warp: WarpModel, row: np.void) -> int:
+        """Lines of which a sector is written, but not all of it."""
+        width, lanes = int(warp.role.accesses.bytes_per_lane[row["access"]]), warp.of_row(row, "lane_mask")
+        starts = warp.role.accesses.global_offset[row["access"], warp.number - warp.role.first_warp].tolist()
+        written = {start + byte for lane, start in enumerate(starts) if lanes >> lane & 1 for byte in range(width)}
+        return len({byte // 128 for byte in written if sum(byte // 32 == other // 32 for other in written) < 32})
 
     def _writes(self, row: np.void, kind: Kind) -> bool:
         return kind == Kind.global_store or (kind == Kind.atomic and int(row["write_barrier"]) == 7)

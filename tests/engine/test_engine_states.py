@@ -114,7 +114,7 @@ def test_drain(in_front: int) -> None:
     tiny, gpu = program([Row("STG", access="a")] * 2, {"a": Memory("STG32", lines=lines)}), small_gpu(
         1, f"noc.store_buffer_cycles={in_front}")
     sent, exit_issued = registers * 128 // GPU.mio.operand_bytes_per_cycle, 2
-    first_gone, second_taken = sent + lines * GPU.noc.unfilled_sector_cycles, sent + 2
+    first_gone, second_taken = sent + lines * (1 + GPU.noc.unfilled_line_cycles), sent + 2
     assert _stalls(run(tiny, gpu)) == {"drain": max(second_taken, first_gone - in_front) - exit_issued - 1}
 
 

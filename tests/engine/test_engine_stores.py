@@ -55,7 +55,7 @@ def test_at_most_so_many_stores_are_on_their_way() -> None:
     """Then they go as fast as L2 takes them."""
     in_flight, stores = 600, 400
     gpu = small_gpu(1, f"noc.stores_in_flight={in_flight}", "l2.write_request_cycles=400")
-    turns = 8 * gpu.noc.unfilled_sector_cycles
+    turns = 8 * (1 + gpu.noc.unfilled_line_cycles)
     cycles = np.array(issue_cycles(run(program(loop([Row("STG", access="d")], stores), PIECES), gpu), 0))
     behind = 400  # its lines are the same as those of the store before, in a slice each
     waited = np.diff(cycles[in_flight // turns + 40 :])

@@ -33,6 +33,7 @@ from gpusim.experiments.micro.recorded import recorded_probes
 from gpusim.experiments.micro.shared import shared_probes
 from gpusim.experiments.micro.slots import slot_probes
 from gpusim.experiments.micro.tiles import TILE_ROWS
+from gpusim.experiments.micro.traffic import traffic_probes
 from gpusim.experiments.micro.validate import mechanism_table
 from gpusim.experiments.micro.warpgroup import warpgroup_probes
 from gpusim.experiments.micro.writes import CLASS_ROWS, PITCH_ROWS, write_probes
@@ -61,7 +62,18 @@ def test_no_row_of_a_table_is_dropped_silently() -> None:
     measured += len(pd.read_csv(HARDWARE / "h200/copy_pitch.csv").query(PITCH_ROWS))
     measured += len(pd.read_csv(HARDWARE / "h200/copy_tiles.csv").query(TILE_ROWS))
     measured += len(pd.read_csv(HARDWARE / "h200/second_half.csv").query("hint == 1 or data_in == 'L2'"))
+    traffic = pd.read_csv(HARDWARE / "h200/reads_beside_writes.csv")
+    measured += int((traffic[["read_bytes_per_cycle", "write_bytes_per_cycle"]] > 0).to_numpy().sum())
     assert len(all_probes()) == measured + len(list(recorded_probes()))
+
+
+@pytest.mark.parametrize(("what", "within_pct"), [
+    ("1 SMs write halves of sectors, four to a line", 3), ("1 SMs write a half sector a line", 3),
+    ("66 SMs read, 66 write rows of 512 B", 6), ("132 SMs write halves of sectors, four to a line", 4),
+])
+def test_l2_reads_and_writes_side_by_side_and_lines_in_part_cost_a_cycle(what: str, within_pct: float) -> None:
+    row = run_probe(next(p for p in traffic_probes() if p.what == what), load_gpu("h100"))
+    assert abs(row["error_pct"]) < within_pct
 
 
 @pytest.mark.parametrize("operation", [

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpusim.memory import sectors_per_request, warp_lines
+from gpusim.memory import lines_in_part, sectors_per_request, warp_lines
 
 ALL = 0xFFFFFFFF
 
@@ -35,6 +35,27 @@ def test_equals_the_byte_loop(accesses: list[tuple[list[int], int]], width: int)
         rows = found.requests[found.first[i] : found.first[i] + found.count[i]]
         assert [tuple(row) for row in rows.tolist()] == golden(lanes, width, mask)
     assert len(found.requests) == found.count.sum()
+
+
+@given(st.lists(st.integers(-400, 900), min_size=32, max_size=32), st.integers(0, ALL),
+       st.sampled_from([1, 2, 4, 8, 16, 200]), st.booleans())
+@settings(deadline=None)
+def test_lines_in_part_have_a_sector_with_a_byte_that_nobody_writes(
+    offsets: list[int], mask: int, width: int, aligned: bool
+) -> None:
+    offsets = [offset // width * width for offset in offsets] if aligned else offsets
+    written = {byte for lane in range(32) if mask >> lane & 1 for byte in range(offsets[lane], offsets[lane] + width)}
+    expected = {byte // 128 for byte in written if not written.issuperset(range(byte // 32 * 32, byte // 32 * 32 + 32))}
+    assert lines_in_part(np.array([offsets]), width, np.array([mask])).tolist() == [len(expected)]
+
+
+@pytest.mark.parametrize(
+    ("stride", "width", "lanes", "lines"),
+    [(16, 16, 32, 0), (4, 4, 32, 0), (32, 16, 16, 4), (128, 16, 8, 8), (2, 2, 8, 1), (2, 2, 32, 0), (0, 4, 32, 1)],
+)
+def test_lines_that_a_store_fills_in_part(stride: int, width: int, lanes: int, lines: int) -> None:
+    """Rows of 16 bytes, as an epilogue of words has them, and halves of four sectors of a line."""
+    assert lines_in_part(np.arange(32)[None] * stride, width, np.array([(1 << lanes) - 1])).tolist() == [lines]
 
 
 @pytest.mark.parametrize(
