@@ -11,7 +11,7 @@ import numpy as np
 from gpusim.errors import UserError
 from gpusim.program import TensorInfo
 
-__all__ = ["ABIS", "Abi", "SassLaunch", "Scalar", "TensorPointer", "abi_of", "allocate", "constant_bank"]
+__all__ = ["ABIS", "Abi", "SassLaunch", "Scalar", "Struct", "TensorPointer", "abi_of", "allocate", "constant_bank"]
 
 ALLOCATION_BYTES = 2 << 20
 """cudaMalloc hands out 2 MiB pages; a free page between tensors makes an overrun visible."""
@@ -47,12 +47,28 @@ class Scalar:
 
 
 @dataclass(frozen=True)
+class Struct:
+    """A kernel parameter passed by value, such as CUTLASS's Params, as its bytes; its pointers point into ``tensors``.
+
+    Tensors stand from 4 GiB on in the order of the parameters, each at a multiple of 2 MiB with 2 MiB at least free
+    behind it, so a host program that fills the struct has to take its pointers from there.
+    """
+
+    data: bytes
+    tensors: tuple[TensorPointer, ...]
+    alignment: int = POINTER_BYTES
+
+
+Parameter = TensorPointer | Scalar | Struct
+
+
+@dataclass(frozen=True)
 class SassLaunch:
     """What ``<<<grid, block, shared>>>(params...)`` says; parameters in the order of the kernel's signature."""
 
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
-    params: tuple[TensorPointer | Scalar, ...]
+    params: tuple[Parameter, ...]
     shared_bytes: int  # dynamic + static, without the driver's reservation
     registers: int  # per thread
 
@@ -62,7 +78,7 @@ class SassLaunch:
 
     @property
     def parameter_bytes(self) -> int:
-        return sum(param.bytes if isinstance(param, Scalar) else POINTER_BYTES for param in self.params)
+        return sum(_size(param) for param in self.params)
 
 
 @dataclass(frozen=True)
@@ -86,17 +102,28 @@ def abi_of(architecture: int) -> Abi:
     return ABIS[architecture]
 
 
-def allocate(params: tuple[TensorPointer | Scalar, ...]) -> tuple[TensorInfo, ...]:
-    """Tensors of the pointer parameters, in their order, in disjoint 2 MiB pages."""
+def allocate(params: tuple[Parameter, ...]) -> tuple[TensorInfo, ...]:
+    """Tensors of the parameters, in their order, in disjoint 2 MiB pages."""
     tensors, address = [], FIRST_ADDRESS
-    for param in params:
-        if isinstance(param, TensorPointer):
-            _check_dtype(param)
-            strides = tuple(math.prod(param.shape[i + 1:]) for i in range(len(param.shape)))
-            tensors.append(TensorInfo(param.name, param.dtype, param.shape, strides, address, param.size_bytes,
-                                      param.is_output))
-            address += (math.ceil(param.size_bytes / ALLOCATION_BYTES) + 1) * ALLOCATION_BYTES
+    for tensor in (tensor for param in params for tensor in _tensors(param)):
+        _check_dtype(tensor)
+        strides = tuple(math.prod(tensor.shape[i + 1:]) for i in range(len(tensor.shape)))
+        tensors.append(TensorInfo(tensor.name, tensor.dtype, tensor.shape, strides, address, tensor.size_bytes,
+                                  tensor.is_output))
+        address += (math.ceil(tensor.size_bytes / ALLOCATION_BYTES) + 1) * ALLOCATION_BYTES
     return tuple(tensors)
+
+
+def _tensors(param: Parameter) -> tuple[TensorPointer, ...]:
+    if isinstance(param, Struct):
+        return param.tensors
+    return (param,) if isinstance(param, TensorPointer) else ()
+
+
+def _size(param: Parameter) -> int:
+    if isinstance(param, Struct):
+        return len(param.data)
+    return param.bytes if isinstance(param, Scalar) else POINTER_BYTES
 
 
 def _check_dtype(param: TensorPointer) -> None:
@@ -114,12 +141,23 @@ def constant_bank(launch: SassLaunch, tensors: tuple[TensorInfo, ...], abi: Abi)
     _put(bank, STACK_TOP, (STACK_BYTES,), 4)
     at = abi.parameters
     for param in launch.params:
-        value, size = (param.value, param.bytes) if isinstance(param, Scalar) else (
-            next(pointers).base_address, POINTER_BYTES)
-        at = -(-at // size) * size
-        _put(bank, at, (value,), size)
+        size = _size(param)
+        alignment = param.alignment if isinstance(param, Struct) else size
+        at = -(-at // alignment) * alignment
+        addresses = [next(pointers).base_address for _ in _tensors(param)]
+        if isinstance(param, Struct):
+            _fill(bank, at, param)
+        else:
+            _put(bank, at, (param.value if isinstance(param, Scalar) else addresses[0],), size)
         at += size
     return bank
+
+
+def _fill(bank: np.ndarray, at: int, param: Struct) -> None:
+    if at + len(param.data) > len(bank):
+        raise UserError("parameters do not fit into the constant bank", got=f"{at + len(param.data)} bytes",
+                        suggestion=f"{len(bank)} bytes are there, {at} before this one")
+    bank[at:at + len(param.data)] = np.frombuffer(param.data, np.uint8)
 
 
 def _put(bank: np.ndarray, offset: int, values: tuple[int, ...], size: int) -> None:

@@ -8,7 +8,7 @@ from sass_helpers import assemble
 
 from gpusim.errors import UserError
 from gpusim.program import Program
-from gpusim.sass import SassLaunch, Scalar, TensorPointer, load_sass
+from gpusim.sass import SassLaunch, Scalar, Struct, TensorPointer, load_sass
 
 N_AT, A_AT = "c[0x0][0x210]", "c[0x0][0x218]"
 
@@ -123,6 +123,34 @@ def test_a_register_set_in_some_lanes_is_unknown_in_the_others() -> None:
     assert good.classes[0].roles[0].accesses.lane_mask.tolist() == [[0xFF]]
     with pytest.raises(UserError, match="the address depends on"):
         load(*(line.format("").strip() for line in lines), threads=32)
+
+
+STRUCT_LOADS = ("S2R R0, SR_TID.X", "ULDC.64 UR4, c[0x0][0x228]", "ULDC UR6, c[0x0][0x230]", "IADD3 R0, R0, UR6, RZ",
+                "LEA R4, P1, R0, UR4, 0x2", "LEA.HI.X R5, R0, UR5, RZ, 0x2, P1", "LDG.E R6, desc[UR8][R4.64]", "EXIT")
+
+
+def struct_launch(data: bytes) -> SassLaunch:
+    """A kernel (int n, struct {float *a; float *b; int first}), a struct whose pointers are at multiples of 8."""
+    tensors = (TensorPointer("a", "f32", (1 << 10,)), TensorPointer("b", "f32", (1 << 10,)))
+    return SassLaunch((1, 1, 1), (32, 1, 1), (Scalar(7), Struct(data, tensors, 16)), 0, 32)
+
+
+def test_a_struct_by_value_holds_pointers_into_its_tensors() -> None:
+    """0x210: n; 0x220: a, b, first. Tensors stand from 4 GiB on, each with a free page behind it."""
+    a, b = 1 << 32, (1 << 32) + (4 << 20)
+    data = b"".join(value.to_bytes(8, "little") for value in (a, b, 96))
+    program = load_sass(assemble(*STRUCT_LOADS), launch=struct_launch(data))
+    table = program.classes[0].roles[0].accesses
+    assert [tensor.base_address for tensor in program.tensors] == [a, b]
+    assert program.tensors[table.tensor[0]].name == "b"
+    first = program.cta_bases[0, 1] + program.classes[0].roles[0].ops["global_offset"].max()
+    assert (first + table.global_offset[0, 0]).tolist() == [b + 4 * (96 + lane) for lane in range(32)]
+    assert program.launch.parameter_bytes == 4 + 24
+
+
+def test_a_struct_larger_than_the_constant_bank_is_refused() -> None:
+    with pytest.raises(UserError, match="parameters do not fit into the constant bank, got 8736 bytes"):
+        load_sass(assemble("EXIT"), launch=struct_launch(bytes(8192)))
 
 
 @pytest.mark.parametrize("inside", [20, 0])

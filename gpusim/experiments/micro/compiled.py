@@ -30,7 +30,7 @@ _CHASE = re.compile(r"\b(LDSM?(?:\.\w+)*) (R\d+), \[R\d+\]")
 
 @dataclass(frozen=True)
 class CompiledKernel:
-    """A kernel of ``SOURCE.cu``, by a unique part of its mangled name."""
+    """A kernel of ``SOURCE.cu``, by its name or a unique part of it, mangled."""
 
     source: str
     part: str
@@ -39,7 +39,7 @@ class CompiledKernel:
     def text(self) -> str:
         """Its disassembly. Raises UserError when no function, or several, fit."""
         functions = _functions(self.source)
-        fitting = [name for name in functions if self.part in name]
+        fitting = [self.part] if self.part in functions else [name for name in functions if self.part in name]
         if len(fitting) != 1:
             raise UserError("no such compiled microbenchmark", place=f"{self.source}.sass.gz", got=f"'{self.part}'",
                             suggestion=f"{len(functions)} functions are there, {len(fitting)} fit")

@@ -48,6 +48,7 @@ class Probe:
     gpu: str = ""  # empty: the GPU under test
     l2: str = "warm"
     recorded_sm: int | None = 0  # None: the reader needs no events
+    launched: bool = False  # what a launch costs, and cold caches of code and constants, count
 
 
 def refused(mechanism: str, what: str, measured: float, reason: str, unit: str = "cycles") -> Probe:
@@ -80,7 +81,7 @@ def run_probe(probe: Probe, spec: GpuSpec) -> dict[str, Any]:
 def _simulate(probe: Probe, spec: GpuSpec) -> float:
     record = None if probe.recorded_sm is None else RecordWindow(probe.recorded_sm, 0, WHOLE_RUN)
     program = probe.build(spec)
-    return probe.read(simulate(program, spec, l2=probe.l2, launch_overhead=False, record=record))
+    return probe.read(simulate(program, spec, l2=probe.l2, launch_overhead=probe.launched, record=record))
 
 
 def cycles_between(result: SimulationResult, *, pcs: tuple[int, ...], per: float = 1.0) -> float:
