@@ -153,6 +153,11 @@ class L2(Section):
     read_request_cycles: Rate = Field(description="Cycles between two reads that a slice looks up.")
     write_request_cycles: Rate = Field(description="Cycles a slice takes at least for a write, however few sectors.")
 
+    @property
+    def slices_of_a_write(self) -> float:
+        """Slices that a written sector passes on average: two when another partition owns it."""
+        return 1 + (self.partitions - 1) / self.partitions
+
     @model_validator(mode="after")
     def _lookahead_is_safe(self) -> L2:
         if self.lookahead_cycles > self.hit_latency_cycles:

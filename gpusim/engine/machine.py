@@ -144,7 +144,7 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         gpc_read_bytes_per_cycle=spec.noc.gpc_read_bytes_per_cycle,
         gpc_request_cycles=1 / spec.noc.gpc_requests_per_cycle,
         slice_write_cycles_per_turn=spec.noc.sm_write_bytes_per_cycle * spec.l2.slices / spec.l2.write_bytes_per_cycle
-        / _slices_of_a_write(spec),
+        / spec.l2.slices_of_a_write,
         slice_write_cycles_least=spec.l2.write_request_cycles,
         dram_channels=spec.dram.channels,
         dram_read_cycles_per_byte=spec.dram.channels / spec.dram.read_bytes_per_cycle,
@@ -177,9 +177,6 @@ def _cycles_in_the_sm(spec: GpuSpec) -> int:
     return _address_cycles(spec) + 1
 
 
-def _slices_of_a_write(spec: GpuSpec) -> float:
-    """Slices that a sector passes on average: two when another partition owns it."""
-    return 1 + (spec.l2.partitions - 1) / spec.l2.partitions
 
 
 def _address_cycles(spec: GpuSpec) -> int:

@@ -59,11 +59,9 @@ def memory_units(run: Run) -> tuple[Unit, ...]:
     """What data pass on their way: shared memory, L1 tags, crossbar, L2, DRAM; busiest first."""
     spec, cycles = run.spec, max(run.result.cycles, 1)
     sm_cycles = spec.sm.count * cycles
-    sectors = _count(run, "l2_sectors_read") + _count(run, "l2_sectors_write")
     dram_bytes = _count(run, "dram_bytes_read") + _count(run, "dram_bytes_written")
     to_sms = SECTOR_BYTES * _count(run, "sectors_to_sms")
-    l2_peak, dram_peak = (per_sm_cycle(run, rate) for rate in (spec.l2.read_bytes_per_cycle,
-                                                               spec.dram.read_bytes_per_cycle))
+    dram_peak = per_sm_cycle(run, spec.dram.read_bytes_per_cycle)
     units = (
         Unit("shared", "Shared Memory Data Stage", 100 * _count(run, "data_stage_cycles") / sm_cycles,
              f"{spec.shared.wavefronts_per_cycle} wavefront/cycle/SM",
@@ -74,13 +72,24 @@ def memory_units(run: Run) -> tuple[Unit, ...]:
         Unit("xbar", "L2 to SM Crossbar", 100 * to_sms / (sm_cycles * spec.noc.sm_read_bytes_per_cycle),
              f"{spec.noc.sm_read_bytes_per_cycle:g} byte/cycle/SM",
              "l1tex__m_xbar2l1tex_read_bytes.sum.pct_of_peak_sustained_elapsed"),
-        Unit("l2", "L2 Slices", 100 * SECTOR_BYTES * sectors / (cycles * l2_peak),
-             f"{l2_peak:,.0f} byte/cycle", "lts__throughput.avg.pct_of_peak_sustained_elapsed"),
+        _slices(run, cycles),
         Unit("dram", "DRAM", 100 * dram_bytes / (cycles * dram_peak),
              f"{dram_peak:,.0f} byte/cycle",
              "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"),
     )
     return tuple(sorted(units, key=lambda unit: -unit.busy_pct))
+
+
+def _slices(run: Run, cycles: int) -> Unit:
+    """Slices read and write side by side, so they are as busy as the one or the other."""
+    l2 = run.spec.l2
+    peaks = {"read": per_sm_cycle(run, l2.read_bytes_per_cycle),
+             "write": per_sm_cycle(run, l2.write_bytes_per_cycle * l2.slices_of_a_write)}
+    busy = {verb: 100 * SECTOR_BYTES * _count(run, f"l2_sectors_{verb}") / (cycles * peak)
+            for verb, peak in peaks.items()}
+    verb = max(busy, key=lambda verb: busy[verb])
+    return Unit("l2", "L2 Slices", busy[verb], f"{peaks[verb]:,.0f} byte/cycle",
+                "lts__throughput.avg.pct_of_peak_sustained_elapsed")
 
 
 def pipe_busy_cycles(run: Run) -> dict[Pipe, float]:

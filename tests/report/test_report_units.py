@@ -60,6 +60,7 @@ def test_no_unit_stands_before_a_busier_one_and_the_first_sets_the_throughput(ru
     ("counter", "unit", "per_cycle"),
     [
         ("data_stage_cycles", "shared", 132), ("l2_sectors_read", "l2", SPEC.l2.read_bytes_per_cycle / 32),
+        ("l2_sectors_write", "l2", SPEC.l2.write_bytes_per_cycle * SPEC.l2.slices_of_a_write / 32),
         ("dram_bytes_read", "dram", SPEC.dram.read_bytes_per_cycle),
         ("sectors_to_sms", "xbar", 132 * SPEC.noc.sm_read_bytes_per_cycle / 32),
     ],
