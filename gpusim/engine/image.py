@@ -331,19 +331,15 @@ def _write_cycles(table: AccessTable, accesses: np.ndarray, spec: GpuSpec) -> No
     passed = np.append(0, np.cumsum(np.bitwise_count(table.requests["sector_mask"]).astype(np.int64)))
     first, last = table.request_first[stores], table.request_first[stores] + table.request_count[stores]
     sectors = passed[last] - passed[first]
-    partly = np.stack([_lines_in_part(table, row, spec) for row in np.flatnonzero(stores).tolist()] or [sectors[:0]])
+    partly = np.zeros_like(sectors)
+    for i, row in enumerate(np.flatnonzero(stores).tolist()):
+        if table.operation[row] == BULK_STORE:
+            room = sectors[i] * spec.l2.sector_bytes - table.bulk_bytes[row]
+            partly[i] = np.minimum(table.request_count[row], -(-room // (spec.l2.sector_bytes // 2)))
+        else:
+            partly[i] = lines_in_part(table.global_offset[row], int(table.bytes_per_lane[row]), table.lane_mask[row])
     data_cycles = sectors * spec.l2.sector_bytes / spec.noc.sm_write_bytes_per_cycle
     accesses["data_cycles"][stores] = np.ceil(data_cycles + partly * spec.noc.unfilled_line_cycles)
-
-
-def _lines_in_part(table: AccessTable, row: int, spec: GpuSpec) -> np.ndarray:
-    """(W,) lines of a store with a sector that it does not fill; of a bulk store no more than its bytes leave open."""
-    if table.operation[row].startswith(BULK_STORE):
-        masks = [table.requests["sector_mask"][first:first + count] for first, count in
-                 zip(table.request_first[row], table.request_count[row], strict=True)]
-        room = np.array([np.bitwise_count(mask).sum() for mask in masks]) * spec.l2.sector_bytes
-        return np.minimum(table.request_count[row], -(-(room - table.bulk_bytes[row]) // (spec.l2.sector_bytes // 2)))
-    return lines_in_part(table.global_offset[row], int(table.bytes_per_lane[row]), table.lane_mask[row])
 
 
 def _bulk_costs(table: AccessTable, accesses: np.ndarray, spec: GpuSpec) -> None:

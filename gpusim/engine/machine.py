@@ -177,8 +177,6 @@ def _cycles_in_the_sm(spec: GpuSpec) -> int:
     return _address_cycles(spec) + 1
 
 
-
-
 def _address_cycles(spec: GpuSpec) -> int:
     """Cycles that the addresses of a load take to the load/store unit: two registers of all lanes."""
     return math.ceil(2 * 4 * spec.sm.threads_per_warp / spec.mio.operand_bytes_per_cycle)

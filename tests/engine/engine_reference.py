@@ -3,7 +3,7 @@ Leaves out speed, several SMs, and the memory system behind the SM: its answers 
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from functools import partial
@@ -676,7 +676,8 @@ class Sm:
         width, lanes = int(warp.role.accesses.bytes_per_lane[row["access"]]), warp.of_row(row, "lane_mask")
         starts = warp.role.accesses.global_offset[row["access"], warp.number - warp.role.first_warp].tolist()
         written = {start + byte for lane, start in enumerate(starts) if lanes >> lane & 1 for byte in range(width)}
-        return len({byte // 128 for byte in written if sum(byte // 32 == other // 32 for other in written) < 32})
+        filled = Counter(byte // 32 for byte in written)
+        return len({sector // 4 for sector, count in filled.items() if count < 32})
 
     def _writes(self, row: np.void, kind: Kind) -> bool:
         return kind == Kind.global_store or (kind == Kind.atomic and int(row["write_barrier"]) == 7)

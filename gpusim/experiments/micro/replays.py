@@ -18,8 +18,6 @@ __all__ = ["replay_probes"]
 
 DTYPES = {"1": "u8", "2": "f16", "4": "f32"}
 """By bytes of an element: what an element means is nobody's business here."""
-ALIGNMENT_BYTES = 1024
-"""A kernel's dynamic shared memory may begin so much later than asked."""
 
 
 def replay_probes() -> Iterator[Probe]:
@@ -33,7 +31,7 @@ def replay_probes() -> Iterator[Probe]:
 def _probe(row: dict[str, Any], cycles: float) -> Probe:
     grid = (int(row["grid_x"]), int(row["grid_y"]), int(row["grid_z"]))
     launch = SassLaunch(grid, (int(row["threads"]), 1, 1), (Struct(bytes.fromhex(row["params"]), _tensors(row)),),
-                        int(row["shared_bytes"]) + ALIGNMENT_BYTES, int(row["registers"]))
+                        int(row["shared_bytes"]), int(row["registers"]))
     kernel = CompiledKernel("cutlass_replays", row["kernel"])
     return Probe("compiled CUTLASS kernels", f"{row['kernel']} {row['M']}x{row['N']}x{row['K']}", "throughput", cycles,
                  partial(replay, kernel=kernel, launch=launch), _cycles, l2="cold", recorded_sm=None, launched=True)
