@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -69,11 +69,10 @@ def main() -> None:
         app()
     except SystemExit as stop:
         if stop.code == EXIT_INTERRUPTED:
-            print("interrupted", file=sys.stderr)
+            _interrupted()
         raise
     except KeyboardInterrupt:  # where typer no longer, or not yet, looks out for it
-        print("interrupted", file=sys.stderr)
-        sys.exit(EXIT_INTERRUPTED)
+        _interrupted()
     except UserError as error:
         _fail(error, EXIT_USAGE)
     except SimulatedFailure as error:
@@ -90,6 +89,17 @@ def main() -> None:
         if (mistake := as_user_error(error)) is None:
             raise
         _fail(mistake, EXIT_USAGE)
+
+
+def _interrupted() -> NoReturn:
+    """Ends with the status that shells know.
+
+    Python notes a Ctrl-C that passes through ``exec`` of text, as dataclasses do when they are imported, and would end
+    by the signal instead, though it was caught; the next such text clears the note.
+    """
+    print("interrupted", file=sys.stderr)
+    exec("")
+    sys.exit(EXIT_INTERRUPTED)
 
 
 def _fail(error: object, status: int) -> None:

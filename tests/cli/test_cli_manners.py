@@ -142,6 +142,14 @@ def test_ctrl_c_in_a_sweep_keeps_what_is_finished_and_leaves_nothing_half_writte
     assert not [path for path in directory.rglob("*") if path.name.startswith(".")]
 
 
+def test_ctrl_c_in_text_that_is_executed_ends_with_the_same_status(tmp_path: Path):
+    """Python itself would end by the signal, though it was caught: as when dataclasses are just being imported."""
+    pressed = "exec('import os, signal; os.kill(os.getpid(), signal.SIGINT)')\n"
+    (tmp_path / "pressed.py").write_text(pressed)
+    done = run("run", str(tmp_path / "pressed.py"))
+    assert done.returncode == 130 and done.stderr == "interrupted\n"
+
+
 def test_ctrl_c_in_a_run_leaves_no_directory(tmp_path: Path):
     from gpusim.dsl import program_names
 
