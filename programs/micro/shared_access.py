@@ -15,7 +15,7 @@ import gpusim as gs
 
 SIZES: dict[str, int] = {}
 INSTRUCTIONS = ("LDS", "LDS.64", "LDS.128", "LDSM.16.M88", "LDSM.16.M88.2", "LDSM.16.M88.4", "STS", "STS.64", "STS.128")
-UNROLLED, ROW_BYTES, BYTES_APART = 8, 128, 4096
+UNROLLED, ROW_BYTES, BYTES_APART = 16, 128, 4096
 
 
 def problem():

@@ -165,11 +165,9 @@ def awaited_copies(ops: np.ndarray, bases: list[str]) -> list[int]:
 
 
 NARROW = [kernel for kernel in MULTISTAGE.index if kernel.endswith("_tn") and kernel not in WIDE]
-TWO_ROWS = {kernel: "a thread copies two rows of A: ptxas waits in front of the barrier, the rules behind it"
-            for kernel in ("h_128x256x32_w64x64x32_s3_tn", "h_64x128x32_w32x64x32_s4_tn")}
 
 
-@pytest.mark.parametrize("kernel", cases(NARROW, TWO_ROWS))
+@pytest.mark.parametrize("kernel", NARROW)
 def test_a_k_major_loop_waits_for_a_copys_registers_in_front_of_its_barrier(kernel: str) -> None:
     """Pointers have moved in place to the last row, from where they go on to the next tile."""
     assert MULTISTAGE.read_waits[kernel]

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 
 from gpusim.dsl.backend import Block, finish
 from gpusim.errors import UserError
-from gpusim.program import NO_BARRIER
+from gpusim.program import NO_BARRIER, PREDICATE_BASE, UNIFORM_BASE
 
 COPY = "LDGSTS.E.BYPASS.LTC128B.128"
 LOAD = "LDSM.16.M88.4"
@@ -20,9 +20,20 @@ def fields(*blocks: Block) -> np.ndarray:
     return finish(blocks, MNEMONICS, TABLE, schedule="source").ops
 
 
-def test_a_fixed_latency_result_is_covered_by_stall_counts() -> None:
-    ops = fields(block(op("IMAD", (1, 1), (0, 1)), op("LEA", (2, 1), (1, 1))))
-    assert ops["stall"][0] == TABLE.lookup("IMAD").latency_cycles
+FLAG, UNIFORM = (PREDICATE_BASE, 1), (UNIFORM_BASE, 1)
+
+
+@pytest.mark.parametrize(("writer", "result", "reader", "cycles"), [
+    ("IMAD", (1, 1), "IMAD", 4), ("IMAD", (1, 1), "LEA", 5), ("LEA", (1, 1), "LEA", 4), ("LEA", (1, 1), "IMAD", 5),
+    ("LEA", (1, 1), LOAD, 5), ("LEA", (1, 1), "HMMA.16816.F32", 7), ("UIADD3", UNIFORM, "UIADD3", 4),
+    ("UIADD3", UNIFORM, "LEA", 6), ("ISETP.NE.AND", FLAG, "SEL", 4), ("ISETP.NE.AND", FLAG, "IMAD", 13),
+    ("HMMA.16816.F32", (1, 4), "MUFU", 24)])
+def test_stall_counts_cover_a_fixed_latency_by_who_reads_the_result(writer: str, result: tuple[int, int], reader: str,
+                                                                     cycles: int) -> None:
+    """Sooner on the pipe of the writer than on another one, later for a tensor instruction, and much later for what a
+    predicate guards."""
+    ops = fields(block(op(writer, result, (8, 1)), op(reader, (20, 4), result)))
+    assert ops["stall"][0] == cycles if cycles <= 15 else ops["stall"][:-1].sum() == cycles
     assert not ops["wait_mask"].any()
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
 
-from gpusim.arch import Kind
-from gpusim.dsl.backend.instruction import IN_ORDER, Instruction, late_reads
+from gpusim.arch import Kind, Pipe
+from gpusim.dsl.backend.instruction import IN_ORDER, Instruction, has_tensor_work, late_reads
+from gpusim.dsl.backend.state import Result
 from gpusim.dsl.backend.uses import Dues, Edges
 from gpusim.program import NO_BARRIER
 
@@ -18,10 +18,15 @@ NUM_BARRIERS = 6
 COMMIT_BARRIER = 0
 """LDGDEPBAR counts cp.async groups on SB0, where DEPBAR.LE looks; nobody else uses it in a kernel that has groups."""
 
-BATCH = 8
-"""Fragment loads whose first uses stand so many tensor instructions apart (without any, instructions) take one barrier:
-with warps of 64x64 the loads of a k step take two, one for those that its first nine tensor instructions read, in the
-loops of h200/sass where registers suffice and in CUTLASS's."""
+BATCH_CYCLES, IN_TIME_CYCLES = 48, 30
+"""A fragment load takes the barrier of an earlier one if their first uses are no further apart than the first, and if
+the earlier use comes no sooner than the second and as long again as the uses are apart behind the load, so that nobody
+waits for it. So do 707 of 784 pairs of loads in 148 loops of mma.sync (load_barriers.csv); most of the others are a few
+cycles off. With warps of 64x64 the loads of a k step take two barriers where there is time, and four where tensor
+instructions wait for them."""
+
+BATCH_ROWS = 8
+"""Without tensor instructions: uses so many instructions apart."""
 
 LEFT_TO_OTHERS = 2
 """A barrier that a fragment load has to share with a load from global memory makes the multiplication wait for the
@@ -62,24 +67,54 @@ def assign_barriers(codes: Sequence[Sequence[Instruction]], dues: Sequence[Dues]
 def _assign(code: Sequence[Instruction], dues: Dues, pool: tuple[int, ...],
             claims: list[_Claim]) -> tuple[BarrierFields, list[_Claim]]:
     write_due, read_due = _needs(code, dues)
-    ticks = _ticks(code)
+    cycles = _issue_cycles(code) if has_tensor_work(code) else None
     fields = BarrierFields([NO_BARRIER] * len(code), [NO_BARRIER] * len(code))
     for row, instruction in enumerate(code):
         claims = [claim for claim in claims if claim.due > row]
         for due, target in ((write_due[row], fields.write), (read_due[row], fields.read)):
             if due is not None:
                 wanted = _Claim(NO_BARRIER, due, instruction.kind, target is fields.write)
-                target[row] = _choose(pool, claims, wanted, ticks)
+                target[row] = _choose(pool, claims, wanted, _Place(row, len(code), cycles))
                 claims.append(replace(wanted, barrier=target[row]))
         if instruction.kind == Kind.commit:
             fields.write[row] = COMMIT_BARRIER
     return fields, [replace(claim, due=claim.due - len(code)) for claim in claims if claim.due >= len(code)]
 
 
-def _ticks(code: Sequence[Instruction]) -> list[int]:
-    """(rows + 1,) tensor instructions before each row; rows, where there are none."""
-    counts = list(accumulate((instruction.kind == Kind.mma for instruction in code), initial=0))
-    return counts if counts[-1] else list(range(len(code) + 1))
+@dataclass(frozen=True)
+class _Place:
+    """Where in a block a barrier is wanted. ``cycles``: when each row issues, if the block has tensor work."""
+
+    row: int
+    rows: int
+    cycles: Sequence[int] | None
+
+    def joins(self, due: int, first_due: int) -> bool:
+        """Whether a result that is awaited at ``due`` is there in time for ``first_due``."""
+        if due == first_due:
+            return True
+        if due < first_due:
+            return False
+        if self.cycles is None:
+            return due - first_due <= BATCH_ROWS
+        apart = self.cycles[due] - self.cycles[first_due]
+        return apart <= BATCH_CYCLES and self.cycles[self.row] + IN_TIME_CYCLES + apart <= self.cycles[first_due]
+
+
+def _issue_cycles(code: Sequence[Instruction]) -> list[int]:
+    """(rows + 1,) when each row issues as a compiler sees it, and the block's end; all that comes in is there."""
+    free: dict[Pipe, int] = {}
+    ready: dict[int, Result] = {}
+    cycles: list[int] = []
+    now = 0
+    for instruction in code:
+        waits = [ready[unit].there(instruction, unit) for unit in instruction.reads if unit in ready]
+        now = max([now, free.get(instruction.pipe, 0), *waits])
+        cycles.append(now)
+        free[instruction.pipe] = now + instruction.interval_cycles
+        ready.update(dict.fromkeys(instruction.writes, Result.of(instruction, now)))
+        now += 1
+    return [*cycles, now]
 
 
 def _needs(code: Sequence[Instruction], dues: Dues) -> tuple[list[int | None], list[int | None]]:
@@ -104,7 +139,7 @@ def _needs(code: Sequence[Instruction], dues: Dues) -> tuple[list[int | None], l
     return write_due, read_due
 
 
-def _choose(pool: Sequence[int], claims: Sequence[_Claim], wanted: _Claim, ticks: Sequence[int]) -> int:
+def _choose(pool: Sequence[int], claims: Sequence[_Claim], wanted: _Claim, place: _Place) -> int:
     """The barrier that delays nobody: one that the same kind uses until then, or, where results return in order, until
     shortly before; else a free one (but loads from global memory leave some to those that wait less long); else one of
     the same kind; else the one whose present users are awaited soonest after this one (they are older, so done), else
@@ -113,13 +148,12 @@ def _choose(pool: Sequence[int], claims: Sequence[_Claim], wanted: _Claim, ticks
     Whatever is awaited beyond the block shares one barrier, so its first user waits for all: ptxas does so in the 60
     loops of h200/src/gemm.cu for the fragments that the next iteration starts with.
     """
-    rows = len(ticks) - 1
-    alike = {claim.barrier: min(_first_due(claims, claim.barrier), rows) for claim in claims
+    alike = {claim.barrier: min(_first_due(claims, claim.barrier), place.rows) for claim in claims
              if (claim.kind, claim.is_result) == (wanted.kind, wanted.is_result)}
-    due = min(wanted.due, rows)
-    batch = BATCH if wanted.kind in IN_ORDER and wanted.is_result else -1
+    due = min(wanted.due, place.rows)
+    in_order = wanted.kind in IN_ORDER and wanted.is_result
     near = [barrier for barrier, first_due in alike.items()
-            if due == first_due or (due > first_due and ticks[due] - ticks[first_due] <= batch)]
+            if due == first_due or (in_order and place.joins(due, first_due))]
     taken = {claim.barrier for claim in claims}
     free = [barrier for barrier in pool if barrier not in taken]
     kindred = sorted(alike, key=lambda barrier: abs(alike[barrier] - due))

@@ -10,7 +10,7 @@ from itertools import pairwise
 from gpusim.arch import Kind, Pipe
 from gpusim.dsl.backend.barriers import COMMIT_BARRIER, BarrierFields, assign_barriers
 from gpusim.dsl.backend.instruction import FENCES, IN_ORDER, Instruction, late_reads, waits_for_tensor_reads
-from gpusim.dsl.backend.state import FlowState, Pending
+from gpusim.dsl.backend.state import FlowState, Pending, Result
 from gpusim.dsl.backend.uses import Dues, Edges, dues_of_blocks
 from gpusim.program import NO_BARRIER, UNIFORM_BASE
 
@@ -24,8 +24,8 @@ _SET_TO_WAIT_CYCLES = 2
 h200/sass listing)."""
 
 
-_DESCRIPTOR_CYCLES = 7
-"""A uniform result reaches a wgmma's descriptors so much later than other readers: UIADD3 to HGMMA takes 11 cycles in
+_DESCRIPTOR_CYCLES = 5
+"""A uniform result reaches a wgmma's descriptors so much later than other pipes: UIADD3 to HGMMA takes 11 cycles in
 CUTLASS's sm90 loops as ptxas 13 compiles them, but behind WARPGROUP.ARRIVE, for which the next wgmma waits anyway."""
 
 
@@ -94,8 +94,10 @@ def _run(block: _Block) -> FlowState:
 
 def _issue_cycle(state: FlowState, instruction: Instruction, mask: int, earliest: int, delay: int) -> int:
     """``delay``: cycles that uniform results take longer to get here."""
-    reads = [state.ready.get(unit, -delay) + (delay if unit >= UNIFORM_BASE else 0) for unit in instruction.reads]
-    writes = [state.ready.get(unit, 0) - instruction.latency_cycles + 1 for unit in instruction.writes]
+    reads = [state.ready[unit].there(instruction, unit) + (delay if unit >= UNIFORM_BASE else 0)
+             for unit in instruction.reads if unit in state.ready]
+    writes = [state.ready[unit].own - instruction.latency_cycles + 1
+              for unit in instruction.writes if unit in state.ready]
     if waits_for_tensor_reads(instruction):
         earliest = max(earliest, state.pipe_free.get(Pipe.tensor, 0) - 1)
     waits = [at + _SET_TO_WAIT_CYCLES for barrier, at in state.set_at.items() if _watches(instruction, mask, barrier)]
@@ -112,7 +114,7 @@ def _after_issue(state: FlowState, block: _Block, row: int, cycle: int) -> None:
     if instruction.kind == Kind.commit:
         state.seal(IN_ORDER[Kind.async_copy])
     if not instruction.variable:
-        state.ready.update(dict.fromkeys(instruction.writes, cycle + instruction.latency_cycles))
+        state.ready.update(dict.fromkeys(instruction.writes, Result.of(instruction, cycle)))
         return
     _set_barriers(state, block, row, cycle)
 

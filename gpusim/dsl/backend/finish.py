@@ -17,6 +17,7 @@ from gpusim.dsl.backend.instruction import Instruction, decode
 from gpusim.dsl.backend.registers import RegisterEstimate, estimate_registers, missing_registers
 from gpusim.dsl.backend.reuse import shares_registers, with_reused_registers
 from gpusim.dsl.backend.schedule import list_schedule
+from gpusim.dsl.backend.spacing import spaced
 from gpusim.dsl.backend.uses import Edges
 from gpusim.errors import UserError, did_you_mean
 from gpusim.program import OP, empty_ops
@@ -54,7 +55,7 @@ def finish(blocks: Sequence[Block], mnemonics: Sequence[str], table: Instruction
 def _compile(distinct: Sequence[Block], edges: Edges, mnemonics: Sequence[str], table: InstructionTable,
              schedule: Schedule) -> tuple[list[_Layout], RegisterEstimate]:
     """Order and control fields of every distinct block; registers that are alive at once."""
-    codes = [decode(block.ops[: block.rows], mnemonics, table) for block in distinct]
+    codes = [spaced(decode(block.ops[: block.rows], mnemonics, table)) for block in distinct]
     if schedule == "source":
         orders, named = [list(range(len(code))) for code in codes], with_reused_registers(codes, edges)
     else:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpusim.arch import InstructionTable, Kind, Pipe
-from gpusim.program import PREDICATE_BASE
+from gpusim.program import PREDICATE_BASE, UNIFORM_BASE
 
 __all__ = ["ASYNC_ORDER", "FENCES", "IN_ORDER", "MEMORY", "Instruction", "accumulates", "decode", "has_tensor_work",
            "late_reads", "waits_for_group", "waits_for_tensor_reads"]
@@ -43,18 +43,27 @@ load wherever the loop is so long."""
 class Instruction:
     """Register units are the numbers of the op table (vector, predicate and uniform files in one numbering).
 
-    ``latency_cycles`` is the least there is; ``expected_cycles`` and ``interval_cycles`` are what a compiler counts on:
-    those of an access without bank conflicts, all lanes at different addresses.
+    ``latencies``: cycles to a result for a reader on its own pipe, on another one, and for what it guards; such a
+    reader wants operands of other pipes ``operand_delay_cycles`` later. ``expected_cycles`` and ``interval_cycles`` are
+    what a compiler counts on: those of an access without bank conflicts, all lanes at different addresses. ``guard``:
+    the predicate that guards it.
     """
 
     kind: Kind
     pipe: Pipe
     interval_cycles: int
-    latency_cycles: int
+    latencies: tuple[int, int, int]
     expected_cycles: int
     variable: bool
     reads: tuple[int, ...]
     writes: tuple[int, ...]
+    operand_delay_cycles: int = 0
+    guard: int | None = None
+
+    @property
+    def latency_cycles(self) -> int:
+        """The least there is."""
+        return self.latencies[0]
 
 
 def late_reads(instruction: Instruction) -> tuple[int, ...]:
@@ -111,12 +120,20 @@ def waits_for_group(kind: Kind) -> bool:
 def _instruction(mnemonic: str, table: InstructionTable, writes: _Units, reads: _Units) -> Instruction:
     entry = table.lookup(mnemonic)
     if waits_for_group(entry.kind):
-        return Instruction(entry.kind, entry.pipe, 1, 1, 1, False, reads, writes)
+        return Instruction(entry.kind, entry.pipe, 1, (1, 1, 1), 1, False, reads, writes)
     waves = _wavefronts(mnemonic) if entry.kind in _BY_WAVEFRONT else 1
     interval, latency = entry.issue_interval_cycles, entry.latency_cycles
     expected = LOAD_TO_USE_CYCLES if entry.kind == Kind.global_load else latency + (waves - 1) * interval
-    return Instruction(entry.kind, entry.pipe, waves * interval, latency, expected, entry.variable_latency, reads,
-                       writes)
+    latencies = (latency, entry.latency_other_pipe_cycles or latency, entry.latency_guard_cycles or latency)
+    return Instruction(entry.kind, entry.pipe, interval, latencies, expected, entry.variable_latency, reads,
+                       writes, entry.operand_delay_cycles, _guard(mnemonic, reads))
+
+
+def _guard(mnemonic: str, reads: _Units) -> int | None:
+    """The predicate in front of an instruction; that of a SEL is one of its operands."""
+    if mnemonic.split(".")[0] == "SEL":
+        return None
+    return next((unit for unit in reads if PREDICATE_BASE <= unit < UNIFORM_BASE), None)
 
 
 def _units(starts: Sequence[int], counts: Sequence[int]) -> _Units:

@@ -13,10 +13,11 @@ from gpusim.program import PREDICATE_BASE
 
 __all__ = ["RegisterEstimate", "estimate_registers", "live_behind", "missing_registers", "spare_registers"]
 
-LOST_REGISTERS, MOST_LOST_REGISTERS = 15, 28
+LOST_REGISTERS, SCARCE_LOST_REGISTERS = 15, 22
 """What assignment loses to alignment, banks and long-lived temporaries, and RESERVED_REGISTERS: registers that ptxas
 reports minus those occupied, the mean over 76 kernels of h200/kernels.csv and kernels_more.csv with tensor instructions
-(3 to 43; they need 37 to 240, and the loss does not grow with it), and the most in the 20 of h200/sass."""
+(3 to 43; they need 37 to 240, and the loss does not grow with it); and the loss with which six of eight fragment loads
+wait in the loops of 128x128x32 and 256x128x32 with an XOR, as ptxas lets five and six (h200/src/gemm.cu, nvcc 13.0)."""
 
 RESERVED_REGISTERS = 3
 """The stack pointer R1 and the two beyond the highest used one that ptxas reports for sm_90."""
@@ -57,9 +58,9 @@ def live_behind(codes: Sequence[Sequence[Instruction]], edges: Edges) -> list[se
 
 
 def missing_registers(codes: Sequence[Sequence[Instruction]], edges: Edges) -> list[int]:
-    """Per block in scheduled order, registers beyond those that a thread can have, lest assignment lose the most."""
+    """Per block in scheduled order, registers beyond those that a thread can have, with what assignment then loses."""
     occupied = _occupied_registers(codes, live_behind(codes, edges))
-    return [max(0, number + MOST_LOST_REGISTERS - MAX_REGISTERS) for number in occupied]
+    return [max(0, number + SCARCE_LOST_REGISTERS - MAX_REGISTERS) for number in occupied]
 
 
 def spare_registers(codes: Sequence[Sequence[Instruction]], exits: Sequence[set[int]]) -> list[int]:

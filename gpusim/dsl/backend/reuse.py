@@ -60,11 +60,18 @@ def _share(code: Sequence[Instruction], lives_on: set[int], spare: int) -> list[
         for unit in instruction.writes:
             holds.pop(unit, None)
             if (row, unit) in short:
-                takes_last = (row in begins and late and late[-1] in in_front) or not (free or unused)
-                holds[unit] = late.pop() if takes_last else (free or unused).popleft()
+                holds[unit] = _taken(row in begins, late, in_front, free or unused)
                 writes.append(holds[unit])
         shared.append(replace(instruction, reads=(*instruction.reads, *reads), writes=(*instruction.writes, *writes)))
     return shared
+
+
+def _taken(begins: bool, late: list[int], in_front: set[int], ready: deque[int]) -> int:
+    """The register that a result gets, out of those whose last readers are done and those they may still read."""
+    copied = max((i for i, register in enumerate(late) if register in in_front), default=None) if begins else None
+    if copied is not None:
+        return late.pop(copied)
+    return ready.popleft() if ready else late.pop()
 
 
 def _most_at_once(code: Sequence[Instruction], last_reads: Sequence[Sequence[int]], short: set[tuple[int, int]]) -> int:

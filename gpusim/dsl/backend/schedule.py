@@ -59,7 +59,8 @@ def list_schedule(code: Sequence[Instruction], graph: Graph, missing_registers: 
        What leads to a load or copy whose use is further away than the tensor work left knows no such limit, and may
        hold the tensor instruction back by HELD_CYCLES or HELD_FOR_COPY_CYCLES.
     3. Among those, the one that can issue soonest; then the one with the longest path of latencies to the end of the
-       block (so fragment loads draw their address arithmetic forward); then source order. In a block that multiplies
+       block (so fragment loads draw their address arithmetic forward); then source order, but fragment loads in the
+       order of the tensor instructions that need them. In a block that multiplies
        on the fma pipe the path of an FFMA, a copy or a barrier is no shorter than the FFMAs behind it take, so loads
        wait until they are due and copies stay where the source has them.
     4. Memory instructions without registers (the dead LDS ptxas writes before copies) stay in front of the next one
@@ -71,7 +72,7 @@ def list_schedule(code: Sequence[Instruction], graph: Graph, missing_registers: 
        instructions that takes (the path of a load goes on through the tensor instructions behind its user, in a block
        with copies for REACH_CYCLES); arithmetic for accesses behind a barrier stays behind it.
     7. Of a block that lacks registers, fragment loads of the next k step wait for the end of this one, those needed
-       last first, until theirs make up for ``missing_registers``; an address that waits keeps one of them. What they
+       last first, as many as ``missing_registers`` pay for; an address that waits keeps one of a load's. What they
        need has time, so the addresses of copies take the registers before. Then they go in the order of their users.
     8. But where the arithmetic for loads behind a barrier begins by overwriting the address of a copy
        (gpusim.dsl.backend.reuse), it waits for that only, and mostly begins in front of the barrier.
@@ -100,7 +101,8 @@ def _idle_rows(code: Sequence[Instruction]) -> dict[int, list[int]]:
 
 
 def _keep_behind_barriers(code: Sequence[Instruction], graph: Graph) -> None:
-    """Arithmetic for memory accesses behind a barrier stays behind it, too, but for what rule 8 puts before it."""
+    """Vector arithmetic for memory accesses behind a barrier stays behind it, too, but for what rule 8 puts before it.
+    Stages are counted on the uniform datapath wherever there is room."""
     if not has_tensor_work(code):
         return
     leads = [False] * len(code)
@@ -115,7 +117,7 @@ def _keep_behind_barriers(code: Sequence[Instruction], graph: Graph) -> None:
     for row, instruction in enumerate(code):
         if instruction.kind == Kind.barrier:
             barrier = row
-        elif barrier is not None and instruction.kind == Kind.alu and leads[row]:
+        elif barrier is not None and instruction.kind == Kind.alu and _is_vector_alu(instruction) and leads[row]:
             overwrites_address = any(code[earlier].kind == Kind.async_copy for earlier in before[row])
             if (overwrites_address and max(before[row]) < barrier) or released.intersection(before[row]):
                 released.add(row)
@@ -150,6 +152,12 @@ def _path_cycles(code: Sequence[Instruction], graph: Graph, slack: Mapping[int, 
     return path
 
 
+def _turns(code: Sequence[Instruction], graph: Graph) -> list[int]:
+    """What decides between rows with equal paths: their own places, and of fragment loads the first that needs them."""
+    return [min((later for later in graph.after[row] if code[later].kind == Kind.mma), default=len(code))
+            if instruction.kind == Kind.ldmatrix else row for row, instruction in enumerate(code)]
+
+
 def _load_paths(code: Sequence[Instruction], graph: Graph, path: Sequence[int]) -> list[int]:
     """``path`` without what leads through copies: 0 for the copies and for what nothing else waits for."""
     loads = [0] * len(code)
@@ -181,6 +189,7 @@ class _Scheduler:
         reach = REACH_CYCLES if any(one.kind == Kind.async_copy for one in code) else math.inf
         self.path = _path_cycles(code, graph, {row: relaxed[row] for row in self.held}, reach)
         self.load_path = _load_paths(code, graph, self.path)
+        self.turn = _turns(code, graph)
         self.blockers = graph.num_before().tolist()
         self.ready = {row for row, blockers in enumerate(self.blockers) if not blockers}
         self.earliest = [0] * len(code)
@@ -235,8 +244,9 @@ class _Scheduler:
         reads = self.pipe_free[Pipe.tensor] - 1 if waits_for_tensor_reads(self.code[row]) else 0
         return max(self.cycle, self.earliest[row], self.pipe_free[self.code[row].pipe], reads)
 
-    def _urgency(self, row: int) -> tuple[int, int, int]:
-        return self._start(row), -(self.late_path if row in self.deferred else self.path[row]), self.held.get(row, row)
+    def _urgency(self, row: int) -> tuple[int, int, int, int]:
+        path = self.late_path if row in self.deferred else self.path[row]
+        return self._start(row), -path, self.turn[row], row
 
     def _issue(self, row: int) -> None:
         instruction, at = self.code[row], self._start(row)
@@ -288,10 +298,11 @@ def _held_rows(code: Sequence[Instruction], graph: Graph, missing_registers: int
              for row in range(min(copies, default=0)) if code[row].kind == Kind.ldmatrix}
     held: dict[int, int] = {}
     for row in sorted(users, key=lambda row: (users[row], row), reverse=True):
-        if missing_registers <= 0:
+        gains = len(code[row].writes) - 1
+        if missing_registers < gains:
             break
         held[row] = users[row]
-        missing_registers -= len(code[row].writes) - 1
+        missing_registers -= gains
     return held
 
 

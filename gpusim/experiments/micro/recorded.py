@@ -21,7 +21,7 @@ from gpusim.program import Program
 
 __all__ = ["recorded_probes"]
 
-MMA, ARITHMETIC, BARRIERS, LDMATRIX, SHARED, TRIPS, WGMMA = 16 * 32, 16 * 128, 64 * 16, 128 * 4, 64 * 8, 64, 64 * 8
+MMA, ARITHMETIC, BARRIERS, LDMATRIX, SHARED, TRIPS, WGMMA = 16 * 32, 16 * 128, 64 * 16, 128 * 4, 64 * 16, 64, 64 * 8
 """Timed statements of a warp with the default parameters of each program (of mma_rate: per accumulator)."""
 PIPES = {"FFMA": "ffma", "DFMA": "dfma", "IMAD": "imad", "MUFU.EX2": "mufu_ex2", "IDP.4A.S8.S8": "dp4a",
          "SHFL.BFLY": "shfl"}
