@@ -170,3 +170,11 @@ def test_copies_of_another_group_say_nothing_of_those_before(commits: bool) -> N
     assert (barriers[0] == NO_BARRIER) is not commits
     awaited = [barrier for barrier in barriers if barrier != NO_BARRIER]
     assert [int(mask) for mask in ops["wait_mask"][-2:] if mask] == [1 << barrier for barrier in awaited[::-1]]
+
+
+def test_a_warp_steps_back_in_front_of_each_k_step() -> None:
+    """As in 148 loops compiled by ptxas 13.0, and nowhere else; what is in front of the first step is another block."""
+    tensor = [op("HMMA.16816.F32", (4 * (i % 3), 4), (80, 4), (84, 2), (4 * (i % 3), 4)) for i in range(9)]
+    ops = fields(block(*tensor, op("IMAD", (90, 1), (91, 1)), op("BRA"), repeats=2))
+    ops = ops[ops["pc"] < len(MNEMONICS)].reshape(2, -1)  # without NOPs
+    assert [np.flatnonzero(copy).tolist() for copy in ops["yield_"]] == [[2, 5], [2, 5]]

@@ -1,5 +1,5 @@
-"""Models the control fields ptxas writes: stall counts for fixed latencies and pipes, waits for scoreboard barriers.
-Leaves out register reuse flags and the yield hint, which gpusim.engine follows in compiled code."""
+"""Models the control fields ptxas writes: stall counts for fixed latencies and pipes, waits for barriers, yield hints.
+Leaves out register reuse flags."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ CUTLASS's sm90 loops as ptxas 13 compiles them, but behind WARPGROUP.ARRIVE, for
 @dataclass
 class ControlFields:
     """Control fields of one block, rows in scheduled order. ``gap_cycles[row]``: cycles from this instruction to the
-    next one, possibly more than one stall count holds."""
+    next one, possibly more than one stall count holds. ``yields[row]``: the scheduler had better take another warp."""
 
     barriers: BarrierFields
+    yields: list[bool]
     wait_mask: list[int] = field(default_factory=list)
     gap_cycles: list[int] = field(default_factory=list)
 
@@ -57,7 +58,8 @@ def control_fields(codes: Sequence[Sequence[Instruction]], edges: Edges) -> list
     """
     dues = dues_of_blocks(codes, edges)
     barriers = assign_barriers(codes, dues, edges)
-    blocks = [_Block(i, code, dues[i], ControlFields(barriers[i]), FlowState()) for i, code in enumerate(codes)]
+    blocks = [_Block(i, code, dues[i], ControlFields(barriers[i], _yields(code)), FlowState())
+              for i, code in enumerate(codes)]
     unsettled = set(range(len(blocks)))
     while unsettled:
         number = min(unsettled)
@@ -68,6 +70,20 @@ def control_fields(codes: Sequence[Sequence[Instruction]], edges: Edges) -> list
         delays = [blocks[after].entry_delay_cycles for source, after in edges if source == before]
         block.fields.gap_cycles[-1] += max(delays, default=0)
     return [block.fields for block in blocks]
+
+
+def _yields(code: Sequence[Instruction]) -> list[bool]:
+    """In front of the first tensor instruction of each k step: so, and nowhere else, 148 loops of mma.sync by ptxas
+    13.0 (access_spacing.csv). Most of them begin with one, which has nothing of the loop in front of it."""
+    yields, sums = [False] * len(code), set[tuple[int, ...]]()
+    for row, instruction in enumerate(code):
+        if instruction.kind != Kind.mma:
+            continue
+        if not sums or instruction.writes in sums:
+            yields[max(row - 1, 0)] = row > 0
+            sums.clear()
+        sums.add(instruction.writes)
+    return yields
 
 
 def _run(block: _Block) -> FlowState:

@@ -137,6 +137,7 @@ def _template(fields: ControlFields, nop_pc: int) -> tuple[np.ndarray, np.ndarra
     rows["pc"] = nop_pc
     rows["stall"] = MAX_STALL_CYCLES
     rows["stall"][start + extra] = gaps - extra * MAX_STALL_CYCLES
+    rows["yield_"][start] = fields.yields
     rows["yield_"][is_nop] = 1  # as ptxas does
     rows["wait_mask"][start] = fields.wait_mask
     rows["write_barrier"][start] = fields.barriers.write
