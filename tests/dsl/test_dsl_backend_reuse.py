@@ -82,9 +82,12 @@ def test_arithmetic_behind_a_copy_waits_for_the_address_it_overwrites() -> None:
         assert any(fields.wait_mask[row] for row in behind) is waits
 
 
-def test_what_begins_an_address_behind_a_barrier_overwrites_that_of_the_last_copy() -> None:
-    """Though there are registers that arithmetic has read; what goes on from there takes those."""
-    rows = [*copies(2), op("IMAD", (630, 1), (780, 1)), op("IMAD", (785, 1), (630, 1), (785, 1)),
+@pytest.mark.parametrize("loads", [0, 2])
+def test_what_begins_an_address_behind_a_barrier_overwrites_that_of_the_last_copy(loads: int) -> None:
+    """Though there are registers that arithmetic has read, and what goes on from there takes those; and though fragment
+    loads read the address that they share later."""
+    between = [op("LEA", (660, 1), (790, 1)), *(op("LDSM.16.M88.4", (700 + 4 * n, 4), (660, 1)) for n in range(loads))]
+    rows = [*copies(2), *between, op("IMAD", (630, 1), (780, 1)), op("IMAD", (785, 1), (630, 1), (785, 1)),
             op("BAR.SYNC.DEFER_BLOCKING"), op("IMAD", (640, 1), (782, 1)), op("IMAD", (641, 1), (640, 1)),
             op("STS", (0, 0), (641, 1), (781, 1))]
     code = code_of(block(*rows))

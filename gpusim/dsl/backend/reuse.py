@@ -24,11 +24,11 @@ def with_reused_registers(codes: Sequence[Sequence[Instruction]], edges: Edges) 
 
     A block has as many as it needs at once, and those to spare. A register that an access of memory has yet to read is
     taken last, the latest one first, and what overwrites it waits: for the address of a copy, often the last one, so
-    one to ten times in each of the 20 loops of h200/sass. What begins an address behind a barrier takes the latest one
-    all the same: in 53 of the 56 loops of h200/src/gemm.cu with three stages or more (nvcc 13.0) arithmetic between the
-    last copy and the barrier, mostly the VIADD that counts the stage to be read, waits for the address of a copy, in 37
-    for the last one's. The address of a single fragment load is not shared: there the first register of the fragment
-    holds it (``LDSM R164, [R164]``); that of several is, often with a copy's (cutlass_loops.csv).
+    one to ten times in each of the 20 loops of h200/sass. What begins an address behind a barrier takes that of the
+    latest copy all the same: in 53 of the 56 loops of h200/src/gemm.cu with three stages or more (nvcc 13.0) arithmetic
+    between the last copy and the barrier, mostly the VIADD that counts the stage to be read, waits for the address of a
+    copy, in 37 for the last one's. The address of a single fragment load is not shared: there the first register of the
+    fragment holds it (``LDSM R164, [R164]``); that of several is, often with a copy's (cutlass_loops.csv).
     """
     exits = live_behind(codes, edges)
     return [_share(code, lives_on, spare) if shares_registers(code) else list(code)
