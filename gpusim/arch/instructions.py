@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from pydantic import BeforeValidator, Field, WithJsonSchema
@@ -14,7 +14,8 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from gpusim.arch.section import Section
 from gpusim.errors import UserError, did_you_mean
 
-__all__ = ["INSTRUCTION", "InstructionEntry", "InstructionTable", "Kind", "Pipe", "TensorReads", "wgmma_columns"]
+__all__ = ["INSTRUCTION", "InstructionEntry", "InstructionTable", "Kind", "Pipe", "ResultCycles", "TensorReads",
+           "wgmma_columns"]
 
 Cycles = Annotated[int, Field(ge=1, strict=True)]
 
@@ -81,6 +82,34 @@ class TensorReads(Section):
     registers: Cycles = Field(default=1, description="Registers that the LSU gets at in each of its intervals.")
 
 
+class ResultCycles(NamedTuple):
+    """Cycles to a result, or at which it is there: for its own pipe, for others, and for what a predicate guards.
+
+    The rule behind the numbers: a pipe forwards to itself soonest, to another pipe a cycle later, to the tensor pipe
+    later still. ``pipe``: None where results of different pipes may have been left; all readers wait for the last one.
+    """
+
+    pipe: Pipe | None
+    own: int
+    others: int
+    guarded: int
+
+    def to(self, pipe: Pipe, operand_delay_cycles: int, *, guard: bool) -> int:
+        """That for a reader on ``pipe``, which wants operands of other pipes so much later."""
+        if guard:
+            return self.guarded
+        return self.own if pipe == self.pipe else max(self.own, self.others + operand_delay_cycles)
+
+    def moved(self, cycles: int) -> ResultCycles:
+        return ResultCycles(self.pipe, self.own + cycles, self.others + cycles, self.guarded + cycles)
+
+    def joined(self, other: ResultCycles) -> ResultCycles:
+        """The later one for every reader."""
+        own, others, guarded = map(max, self[1:], other[1:])
+        same = self.pipe == other.pipe
+        return ResultCycles(self.pipe if same else None, own if same else others, others, guarded)
+
+
 class InstructionEntry(Section):
     """Cost of the mnemonics that start with one of ``patterns`` (whole dot-separated parts)."""
 
@@ -103,17 +132,16 @@ class InstructionEntry(Section):
         """Cycles a compiler leaves before the same warp's next instruction on the pipe."""
         return self.warp_interval_cycles or self.issue_interval_cycles
 
-    def latency_to_cycles(self, reader: InstructionEntry, *, guard: bool = False) -> int:
-        """Cycles between issues of this instruction and of a reader of its result, as a compiler keeps them.
+    @property
+    def result_cycles(self) -> ResultCycles:
+        """Cycles between issues of this instruction and of readers of its result, as a compiler keeps them."""
+        latency = self.latency_cycles
+        return ResultCycles(self.pipe, latency, self.latency_other_pipe_cycles or latency,
+                            self.latency_guard_cycles or latency)
 
-        ``guard``: the result is a predicate that guards the reader (``@P0``). The rule behind the numbers: a pipe
-        forwards to itself soonest, to another pipe a cycle later, to the tensor pipe later still.
-        """
-        if guard:
-            return self.latency_guard_cycles or self.latency_cycles
-        if reader.pipe == self.pipe:
-            return self.latency_cycles
-        return (self.latency_other_pipe_cycles or self.latency_cycles) + reader.operand_delay_cycles
+    def latency_to_cycles(self, reader: InstructionEntry, *, guard: bool = False) -> int:
+        """Those to one reader. ``guard``: the result is a predicate that guards it (``@P0``)."""
+        return self.result_cycles.to(reader.pipe, reader.operand_delay_cycles, guard=guard)
 
 
 class InstructionTable:

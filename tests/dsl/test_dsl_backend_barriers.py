@@ -11,7 +11,7 @@ from backend_strategies import MNEMONICS, TABLE, block, op
 
 import gpusim as gs
 from gpusim.dsl.backend import finish
-from gpusim.dsl.backend.barriers import BATCH_CYCLES, IN_TIME_CYCLES
+from gpusim.dsl.backend.barriers import BATCH_CYCLES, IN_TIME_CYCLES, in_time
 from gpusim.program import NO_BARRIER
 
 LOOPS = pd.read_csv(Path(gs.__file__).parent / "data" / "hardware" / "h200" / "load_barriers.csv").set_index("kernel")
@@ -33,8 +33,8 @@ def barriers(between: int, apart: int) -> list[int]:
 @pytest.mark.parametrize("apart", [1, 2, 4, 8])
 def test_a_load_that_is_there_in_time_takes_the_barrier_of_the_one_before(apart: int) -> None:
     """And the former one, whose result comes sooner, needs none if both are awaited at once; here each has its use."""
-    in_time = -(-(IN_TIME_CYCLES + 8) // TENSOR_CYCLES) + apart
-    first, second = barriers(in_time + 1, apart)
+    between = -(-(IN_TIME_CYCLES + 8) // TENSOR_CYCLES) + apart
+    first, second = barriers(between + 1, apart)
     assert first == second != NO_BARRIER
     first, second = barriers(0, apart)
     assert first != second and NO_BARRIER not in (first, second)
@@ -55,8 +55,6 @@ def test_nine_of_ten_pairs_of_compiled_loads_share_or_not_as_the_rule_says() -> 
             before = [(first, other) for other, first in awaited.items() if first <= use]
             if before:
                 first, other = max(before)
-                apart = use - first
-                in_time = issue + IN_TIME_CYCLES + apart <= first and apart <= BATCH_CYCLES + TENSOR_CYCLES
-                right.append((apart == 0 or in_time) == (other == barrier))
+                right.append((use == first or in_time(issue, first, use)) == (other == barrier))
             awaited[barrier] = min(use, awaited.get(barrier, use))
     assert len(right) == 784 and np.mean(right) > 0.9

@@ -6,13 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from gpusim.arch import Kind, Pipe
+from gpusim.arch import Kind, Pipe, ResultCycles
 from gpusim.dsl.backend.instruction import IN_ORDER, Instruction, has_tensor_work, late_reads
-from gpusim.dsl.backend.state import Result
 from gpusim.dsl.backend.uses import Dues, Edges
 from gpusim.program import NO_BARRIER
 
-__all__ = ["COMMIT_BARRIER", "NUM_BARRIERS", "BarrierFields", "assign_barriers"]
+__all__ = ["COMMIT_BARRIER", "NUM_BARRIERS", "BarrierFields", "assign_barriers", "in_time"]
 
 NUM_BARRIERS = 6
 COMMIT_BARRIER = 0
@@ -90,29 +89,30 @@ class _Place:
     cycles: Sequence[int] | None
 
     def joins(self, due: int, first_due: int) -> bool:
-        """Whether a result that is awaited at ``due`` is there in time for ``first_due``."""
-        if due == first_due:
-            return True
-        if due < first_due:
-            return False
+        """Whether a result that is awaited at ``due`` takes the barrier of one that is awaited at ``first_due``."""
         if self.cycles is None:
-            return due - first_due <= BATCH_ROWS
-        apart = self.cycles[due] - self.cycles[first_due]
-        return apart <= BATCH_CYCLES and self.cycles[self.row] + IN_TIME_CYCLES + apart <= self.cycles[first_due]
+            return 0 <= due - first_due <= BATCH_ROWS
+        return in_time(self.cycles[self.row], self.cycles[first_due], self.cycles[due])
+
+
+def in_time(issue: int, first_use: int, use: int) -> bool:
+    """Whether a load that issues then is there soon enough to be awaited with one used ``first_use``; in cycles."""
+    apart = use - first_use
+    return 0 <= apart <= BATCH_CYCLES and issue + IN_TIME_CYCLES + apart <= first_use
 
 
 def _issue_cycles(code: Sequence[Instruction]) -> list[int]:
     """(rows + 1,) when each row issues as a compiler sees it, and the block's end; all that comes in is there."""
     free: dict[Pipe, int] = {}
-    ready: dict[int, Result] = {}
+    ready: dict[int, ResultCycles] = {}
     cycles: list[int] = []
     now = 0
     for instruction in code:
-        waits = [ready[unit].there(instruction, unit) for unit in instruction.reads if unit in ready]
+        waits = [instruction.after(ready[unit], unit) for unit in instruction.reads if unit in ready]
         now = max([now, free.get(instruction.pipe, 0), *waits])
         cycles.append(now)
         free[instruction.pipe] = now + instruction.interval_cycles
-        ready.update(dict.fromkeys(instruction.writes, Result.of(instruction, now)))
+        ready.update(dict.fromkeys(instruction.writes, instruction.result.moved(now)))
         now += 1
     return [*cycles, now]
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 from gpusim.arch import Kind, Pipe
 from gpusim.dsl.backend.barriers import COMMIT_BARRIER, BarrierFields, assign_barriers
 from gpusim.dsl.backend.instruction import FENCES, IN_ORDER, Instruction, late_reads, waits_for_tensor_reads
-from gpusim.dsl.backend.state import FlowState, Pending, Result
+from gpusim.dsl.backend.state import FlowState, Pending
 from gpusim.dsl.backend.uses import Dues, Edges, dues_of_blocks
 from gpusim.program import NO_BARRIER, UNIFORM_BASE
 
@@ -80,7 +80,8 @@ def _yields(code: Sequence[Instruction]) -> list[bool]:
         if instruction.kind != Kind.mma:
             continue
         if not sums or instruction.writes in sums:
-            yields[max(row - 1, 0)] = row > 0
+            if row:
+                yields[row - 1] = True
             sums.clear()
         sums.add(instruction.writes)
     return yields
@@ -110,7 +111,7 @@ def _run(block: _Block) -> FlowState:
 
 def _issue_cycle(state: FlowState, instruction: Instruction, mask: int, earliest: int, delay: int) -> int:
     """``delay``: cycles that uniform results take longer to get here."""
-    reads = [state.ready[unit].there(instruction, unit) + (delay if unit >= UNIFORM_BASE else 0)
+    reads = [instruction.after(state.ready[unit], unit) + (delay if unit >= UNIFORM_BASE else 0)
              for unit in instruction.reads if unit in state.ready]
     writes = [state.ready[unit].own - instruction.latency_cycles + 1
               for unit in instruction.writes if unit in state.ready]
@@ -130,7 +131,7 @@ def _after_issue(state: FlowState, block: _Block, row: int, cycle: int) -> None:
     if instruction.kind == Kind.commit:
         state.seal(IN_ORDER[Kind.async_copy])
     if not instruction.variable:
-        state.ready.update(dict.fromkeys(instruction.writes, Result.of(instruction, cycle)))
+        state.ready.update(dict.fromkeys(instruction.writes, instruction.result.moved(cycle)))
         return
     _set_barriers(state, block, row, cycle)
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from gpusim.arch import Kind
 from gpusim.dsl.backend.instruction import ASYNC_ORDER, FENCES, MEMORY, Instruction
-from gpusim.dsl.backend.state import Result
 
 __all__ = ["Graph", "dependence_graph"]
 
@@ -64,7 +63,7 @@ def _registers(graph: Graph, code: Sequence[Instruction]) -> None:
     for row, instruction in enumerate(code):
         for unit in instruction.reads:
             if unit in writer:
-                graph.add(writer[unit], row, Result.of(code[writer[unit]], 0).there(instruction, unit))
+                graph.add(writer[unit], row, instruction.after(code[writer[unit]].result, unit))
             readers.setdefault(unit, []).append(row)
         for unit in instruction.writes:
             _overwrite(graph, code, row, writer.get(unit), readers.get(unit, ()))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpusim.arch import InstructionTable, Kind, Pipe
+from gpusim.arch import InstructionTable, Kind, Pipe, ResultCycles
 from gpusim.program import PREDICATE_BASE, UNIFORM_BASE
 
 __all__ = ["ASYNC_ORDER", "FENCES", "IN_ORDER", "MEMORY", "Instruction", "accumulates", "decode", "has_tensor_work",
@@ -43,27 +43,31 @@ load wherever the loop is so long."""
 class Instruction:
     """Register units are the numbers of the op table (vector, predicate and uniform files in one numbering).
 
-    ``latencies``: cycles to a result for a reader on its own pipe, on another one, and for what it guards; such a
-    reader wants operands of other pipes ``operand_delay_cycles`` later. ``expected_cycles`` and ``interval_cycles`` are
-    what a compiler counts on: those of an access without bank conflicts, all lanes at different addresses. ``guard``:
-    the predicate that guards it.
+    ``result``: cycles to its result, by reader; of variable latency, what a compiler counts on. ``expected_cycles`` and
+    ``interval_cycles`` are that, too: those of an access without bank conflicts, all lanes at different addresses.
+    ``operand_delay_cycles``: how much later it wants operands of other pipes. ``guard``: the predicate that guards it.
     """
 
     kind: Kind
     pipe: Pipe
     interval_cycles: int
-    latencies: tuple[int, int, int]
+    latency_cycles: int  # the least there is
     expected_cycles: int
     variable: bool
     reads: tuple[int, ...]
     writes: tuple[int, ...]
+    result: ResultCycles
     operand_delay_cycles: int = 0
     guard: int | None = None
 
     @property
-    def latency_cycles(self) -> int:
-        """The least there is."""
-        return self.latencies[0]
+    def has_registers(self) -> bool:
+        """Not so the dead loads that ptxas writes in front of copies."""
+        return bool(self.reads or self.writes)
+
+    def after(self, result: ResultCycles, unit: int) -> int:
+        """The cycle in which it can read ``unit``, whose result is there then."""
+        return result.to(self.pipe, self.operand_delay_cycles, guard=unit == self.guard)
 
 
 def late_reads(instruction: Instruction) -> tuple[int, ...]:
@@ -120,13 +124,14 @@ def waits_for_group(kind: Kind) -> bool:
 def _instruction(mnemonic: str, table: InstructionTable, writes: _Units, reads: _Units) -> Instruction:
     entry = table.lookup(mnemonic)
     if waits_for_group(entry.kind):
-        return Instruction(entry.kind, entry.pipe, 1, (1, 1, 1), 1, False, reads, writes)
+        return Instruction(entry.kind, entry.pipe, 1, 1, 1, False, reads, writes, ResultCycles(entry.pipe, 1, 1, 1))
     waves = _wavefronts(mnemonic) if entry.kind in _BY_WAVEFRONT else 1
-    interval, latency = entry.issue_interval_cycles, entry.latency_cycles
+    interval, latency, result = entry.issue_interval_cycles, entry.latency_cycles, entry.result_cycles
     expected = LOAD_TO_USE_CYCLES if entry.kind == Kind.global_load else latency + (waves - 1) * interval
-    latencies = (latency, entry.latency_other_pipe_cycles or latency, entry.latency_guard_cycles or latency)
-    return Instruction(entry.kind, entry.pipe, interval, latencies, expected, entry.variable_latency, reads,
-                       writes, entry.operand_delay_cycles, _guard(mnemonic, reads))
+    if entry.variable_latency:
+        result = ResultCycles(entry.pipe, expected, expected, expected)
+    return Instruction(entry.kind, entry.pipe, interval, latency, expected, entry.variable_latency, reads, writes,
+                       result, entry.operand_delay_cycles, _guard(mnemonic, reads))
 
 
 def _guard(mnemonic: str, reads: _Units) -> int | None:

@@ -60,9 +60,9 @@ def list_schedule(code: Sequence[Instruction], graph: Graph, missing_registers: 
        hold the tensor instruction back by HELD_CYCLES or HELD_FOR_COPY_CYCLES.
     3. Among those, the one that can issue soonest; then the one with the longest path of latencies to the end of the
        block (so fragment loads draw their address arithmetic forward); then source order, but fragment loads in the
-       order of the tensor instructions that need them. In a block that multiplies
-       on the fma pipe the path of an FFMA, a copy or a barrier is no shorter than the FFMAs behind it take, so loads
-       wait until they are due and copies stay where the source has them.
+       order of the tensor instructions that need them. In a block that multiplies on the fma pipe the path of an FFMA,
+       a copy or a barrier is no shorter than the FFMAs behind it take, so loads wait until they are due and copies
+       stay where the source has them.
     4. Memory instructions without registers (the dead LDS ptxas writes before copies) stay in front of the next one
        that has some.
     5. Where a tensor instruction takes no more than LATE_INTERVAL_CYCLES and those of a k step take longer than its
@@ -93,7 +93,7 @@ def _idle_rows(code: Sequence[Instruction]) -> dict[int, list[int]]:
     for row, instruction in enumerate(code):
         if instruction.kind in FENCES | ASYNC_ORDER:
             waiting = []
-        elif instruction.kind in MEMORY and not (instruction.reads or instruction.writes):
+        elif instruction.kind in MEMORY and not instruction.has_registers:
             waiting.append(row)
         elif instruction.kind in MEMORY and waiting:
             hosts[row], waiting = waiting, []
@@ -154,8 +154,13 @@ def _path_cycles(code: Sequence[Instruction], graph: Graph, slack: Mapping[int, 
 
 def _turns(code: Sequence[Instruction], graph: Graph) -> list[int]:
     """What decides between rows with equal paths: their own places, and of fragment loads the first that needs them."""
-    return [min((later for later in graph.after[row] if code[later].kind == Kind.mma), default=len(code))
-            if instruction.kind == Kind.ldmatrix else row for row, instruction in enumerate(code)]
+    return [_first_user(code, graph, row) if instruction.kind == Kind.ldmatrix else row
+            for row, instruction in enumerate(code)]
+
+
+def _first_user(code: Sequence[Instruction], graph: Graph, row: int) -> int:
+    """The first tensor instruction behind a row; rows, where there is none."""
+    return min((later for later in graph.after[row] if code[later].kind == Kind.mma), default=len(code))
 
 
 def _load_paths(code: Sequence[Instruction], graph: Graph, path: Sequence[int]) -> list[int]:
@@ -294,7 +299,7 @@ def _deferred_rows(code: Sequence[Instruction], graph: Graph) -> set[int]:
 def _held_rows(code: Sequence[Instruction], graph: Graph, missing_registers: int) -> dict[int, int]:
     """Fragment loads that rule 7 holds back, each with the first tensor instruction that needs it."""
     copies = [row for row, instruction in enumerate(code) if instruction.kind == Kind.async_copy]
-    users = {row: min((later for later in graph.after[row] if code[later].kind == Kind.mma), default=len(code))
+    users = {row: _first_user(code, graph, row)
              for row in range(min(copies, default=0)) if code[row].kind == Kind.ldmatrix}
     held: dict[int, int] = {}
     for row in sorted(users, key=lambda row: (users[row], row), reverse=True):

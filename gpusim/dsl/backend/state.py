@@ -5,12 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
-from gpusim.arch import Pipe
-from gpusim.dsl.backend.instruction import Instruction
+from gpusim.arch import Pipe, ResultCycles
 
-__all__ = ["FlowState", "Pending", "Result"]
+__all__ = ["FlowState", "Pending"]
 
 _Key = tuple[int, int, bool]
 
@@ -35,55 +33,19 @@ class Pending:
         return self if barrier in self.barriers else replace(self, barriers=(*self.barriers, barrier))
 
 
-class Result(NamedTuple):
-    """Cycles at which a result is there: for its own pipe, for others, for what it guards; of variable latency, when a
-    compiler counts on it.
-
-    ``pipe``: None where two ways to a point leave results of different pipes; then all are there for the last one."""
-
-    pipe: Pipe | None
-    own: int
-    others: int
-    guarded: int
-
-    @classmethod
-    def of(cls, instruction: Instruction, cycle: int) -> Result:
-        """That of an instruction that issues in ``cycle``."""
-        own, others, guarded = (instruction.expected_cycles,) * 3 if instruction.variable else instruction.latencies
-        return cls(instruction.pipe, cycle + own, cycle + others, cycle + guarded)
-
-    def there(self, reader: Instruction, unit: int) -> int:
-        """The cycle in which ``reader`` can issue."""
-        if unit == reader.guard:
-            return self.guarded
-        if reader.pipe == self.pipe:
-            return self.own
-        return max(self.own, self.others + reader.operand_delay_cycles)
-
-    def moved(self, cycles: int) -> Result:
-        return Result(self.pipe, self.own - cycles, self.others - cycles, self.guarded - cycles)
-
-    def joined(self, other: Result) -> Result:
-        """The later one for every reader."""
-        own, others, guarded = map(max, self[1:], other[1:])
-        if self.pipe == other.pipe:
-            return Result(self.pipe, own, others, guarded)
-        return Result(None, others, others, guarded)
-
-
 @dataclass
 class FlowState:
     """``ready[unit]``: when a fixed-latency result is there; ``pipe_free[pipe]``: cycle it takes another instruction;
     ``set_at[barrier]``: cycle it was last set; ``pending`` by (block, row, is_result)."""
 
-    ready: dict[int, Result] = field(default_factory=dict)
+    ready: dict[int, ResultCycles] = field(default_factory=dict)
     pipe_free: dict[Pipe, int] = field(default_factory=dict)
     set_at: dict[int, int] = field(default_factory=dict)
     pending: dict[_Key, Pending] = field(default_factory=dict)
 
     def moved(self, cycles: int) -> FlowState:
         """The same state seen ``cycles`` later; what is over by then is dropped."""
-        ready = {unit: result.moved(cycles) for unit, result in self.ready.items() if max(result[1:]) > cycles}
+        ready = {unit: result.moved(-cycles) for unit, result in self.ready.items() if max(result[1:]) > cycles}
         return FlowState(ready, _later(self.pipe_free, cycles),
                          {barrier: at - cycles for barrier, at in self.set_at.items()}, dict(self.pending))
 
