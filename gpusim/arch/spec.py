@@ -77,7 +77,8 @@ class Mio(Section):
     queue_depth: Count = Field(description="Memory instructions a sub-partition may have waiting for the LSU.")
     buffer_registers: Count = Field(ge=6, le=32, description="32-bit registers of a warp, address and data, of the "
                                     "instructions that the LSU has taken, in order; STG.128 has six.")
-    loads_per_warp: Count = Field(le=8, description="Shared loads of a warp that need no place in that buffer.")
+    accesses_per_warp: Count = Field(le=8, description="Shared-memory accesses of a warp that the LSU has in hand; the "
+                                     "next one waits at the front of that buffer, and all behind it with it.")
     operand_bytes_per_cycle: Count = Field(description="Addresses and data one sub-partition sends to the LSU.")
     address_interval_cycles: Count = Field(
         description="Least cycles between memory instructions that the LSU takes from a sub-partition.")

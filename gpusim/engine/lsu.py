@@ -59,28 +59,29 @@ def count_shared(sm, access, side):
 
 
 @njit(cache=True, nogil=True)
-def take_load_place(sm, mach, warp):
-    """A load that ends at ``warp.data_free`` leaves the buffer for one of its warp's own places, which the load so many
-    before it has left; returns when."""
-    place = warp.load_count % mach.loads_per_warp
-    since = max(sm.front, warp.load_ends[place])
-    warp.load_ends[place], warp.load_count = warp.data_free, warp.load_count + 1
-    return since
+def pass_in_order(sm, warp, mach, row, arrival, waves, stores, start):
+    """Take a path through the data stage behind all other shared-memory accesses of the warp.
+
+    At the front of the buffer an access waits for a place of its warp's own, which the access so many before it leaves
+    at its end, and all behind it wait, too; in its place it keeps no other warp waiting (load_order.csv). What a store
+    stores stays in the buffer until it begins.
+    """
+    place = warp.access_count % mach.accesses_per_warp
+    front = turn_in_buffer(sm, start, max(path_room(sm, mach), warp.access_ends[place]))
+    warp.data_free = pass_data_stage(sm, mach, max(arrival, front), waves, warp.data_free)
+    keep_buffer(sm, mach, warp.data_free - waves * mach.wavefront_interval if stores else front, row.registers)
+    warp.access_ends[place], warp.access_count = warp.data_free, warp.access_count + 1
+    sm.counters[STAGE_CYCLES] += waves
 
 
 @njit(cache=True, nogil=True)
 def shared_access(sm, warp, mach, row, waves, groups, stores, start, late):
-    """LDS, LDSM, STS, STSM, SHFL: operands, then a path through the data stage; accesses of a warp one after the other,
-    but those of other warps need not wait for that (between_loads.csv).
+    """LDS, LDSM, STS, STSM, SHFL: operands, then a path through the data stage.
 
     Results are in registers ``late`` cycles later than usual. The latency of an instruction is that of one wavefront.
     """
     arrival = pass_addresses(sm, start, groups) + row.lead_cycles
-    arrival = max(arrival, turn_in_buffer(sm, start, path_room(sm, mach)))
-    warp.data_free = pass_data_stage(sm, mach, arrival, waves, warp.data_free)
-    begun = warp.data_free - waves * mach.wavefront_interval
-    keep_buffer(sm, mach, begun if stores else take_load_place(sm, mach, warp), row.registers)
-    sm.counters[STAGE_CYCLES] += waves
+    pass_in_order(sm, warp, mach, row, arrival, waves, stores, start)
     settle_board(warp, row.write_barrier, warp.data_free + row.latency - mach.wavefront_interval + late)
     settle_board(warp, row.read_barrier, operands_read(mach, start, row))
     sm.counters[LDSM_COUNT] += row.kind == LDMATRIX
@@ -235,7 +236,10 @@ def accept(st, mach, ops, acc, bases, win, s, time):
     elif work == BARRIERS:
         reach_barrier(st, mach, ops, s, w, row, time)
     elif work == NOTHING:
-        take_turn(sm, mach, row, time)
+        if row.kind == SHARED_LOAD or row.kind == LDMATRIX:
+            pass_in_order(sm, warp, mach, row, time, np.int64(1), False, time)
+        else:
+            take_turn(sm, mach, row, time)
         record_stage(win, sm, w, warp, row.pc, op, np.int64(1))
     else:
         late = mach.write_beside_tensor if uses_tensor(part, time) else 0

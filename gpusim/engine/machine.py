@@ -27,7 +27,7 @@ class Machine(NamedTuple):
     data_paths: int
     tag_entries: int
     buffer_registers: int
-    loads_per_warp: int
+    accesses_per_warp: int
     read_release_base: int
     wavefront_interval: int
     tag_interval: int
@@ -104,7 +104,7 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         data_paths=spec.shared.wavefronts_per_cycle * spec.shared.latency_cycles_per_wavefront,
         tag_entries=spec.l1.tag_entries,
         buffer_registers=spec.mio.buffer_registers,
-        loads_per_warp=spec.mio.loads_per_warp,
+        accesses_per_warp=spec.mio.accesses_per_warp,
         read_release_base=spec.mio.read_release_base_cycles,
         wavefront_interval=spec.shared.latency_cycles_per_wavefront,
         tag_interval=spec.l1.tag_interval_cycles,

@@ -36,16 +36,16 @@ def enqueue(sm, parts, mach, p, warp, w, work, token, registers, time):
     note_room(part, mach)
     part.queue_size[i] = registers
     warp.queued += 1
-    if part.queue_last == part.queue_first + 1:
+    if part.queue_last == part.queue_first + 1 and time <= sm.next_turn:
         choose_next(sm, parts, mach, time)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def head_time(sm, part, mach):
-    """When the load/store unit can take the oldest instruction of a queue.
+def head_time(sm, part):
+    """When the oldest instruction of a queue can have its turn.
 
-    Its registers have to go after those of the sub-partition's instructions before it; addresses share one more path.
-    What finds no room in front of the tag stage holds back its own sub-partition only (copy_source.csv).
+    Its registers have to go after those of the sub-partition's instructions before it. What finds no room in front of
+    the tag stage holds back its own sub-partition only (copy_source.csv).
     """
     if part.queue_first == part.queue_last:
         return NEVER
@@ -54,22 +54,33 @@ def head_time(sm, part, mach):
     if work == BARRIERS:
         return time
     time = max(time, part.operand_free)
-    if work in (TAGGED, COMMITS):
-        time = max(time, sm.tags[sm.tag_head])
+    return max(time, sm.tags[sm.tag_head]) if work in (TAGGED, COMMITS) else time
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def room_time(sm, part, mach):
+    """When there is room in the load/store unit's buffer for that instruction's registers, and on the path that
+    addresses of all sub-partitions share."""
+    i = part.queue_first % QUEUE_ENTRIES
+    if part.queue_work[i] == BARRIERS:
+        return 0
     last = sm.buffer_head + part.queue_size[i] - 1
-    room = sm.buffer[last if last < mach.buffer_registers else last - mach.buffer_registers]
-    return max(time, max(room, sm.address_path))
+    return max(sm.buffer[last if last < mach.buffer_registers else last - mach.buffer_registers], sm.address_path)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
 def choose_next(sm, parts, mach, now):
-    """The head that can go first is next, at ``now`` or later; of several, the sub-partitions take turns."""
-    sm.next_accept = NEVER
+    """The head that can have its turn first is next, at ``now`` or later; of several, the sub-partitions take turns. It
+    keeps its turn until there is room, also for more registers than others need (load_order.csv)."""
+    sm.next_turn = NEVER
     for turn in range(1, PARTS + 1):
         p = (sm.last_part + turn) % PARTS
-        time = max(now, head_time(sm, parts[p], mach))
-        if time < sm.next_accept:
-            sm.next_accept, sm.next_part = time, p
+        time = max(now, head_time(sm, parts[p]))
+        if time < sm.next_turn:
+            sm.next_turn, sm.next_part = time, p
+    sm.next_accept = sm.next_turn
+    if sm.next_turn < NEVER:
+        sm.next_accept = max(sm.next_turn, room_time(sm, parts[sm.next_part], mach))
 
 
 @njit(cache=True, nogil=True)

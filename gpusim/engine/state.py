@@ -30,7 +30,7 @@ NAMED_BARRIERS = 16
 WARPS_PER_WARPGROUP = 4
 WGMMAS = 256
 """wgmma that a warp may have issued and that the tensor pipe has not started."""
-WARP_LOADS = 8
+WARP_ACCESSES = 8
 """Most shared loads of a warp beside the load/store unit's buffer; how many there are is a number of the GPU."""
 PATHS = 16
 """Most paths through the data stage."""
@@ -66,7 +66,7 @@ WARP = np.dtype([
     ("age", "<i8"),  # order in which warps came to the SM
     ("start", "<i8"),
     ("data_free", "<i8"),  # the previous shared access has left the data stage
-    ("load_ends", "<i8", (WARP_LOADS,)), ("load_count", "<i8"),  # when its last loads did, a ring
+    ("access_ends", "<i8", (WARP_ACCESSES,)), ("access_count", "<i8"),  # when its last ones did, a ring
     ("drain", "<i8"),  # the last store is in the buffer in front of the port
     ("sent", "<i8"),  # the LSU has taken its last memory instruction
     ("queued", "<i8"),  # memory instructions that the LSU has not taken yet
@@ -136,7 +136,7 @@ SM = np.dtype([
     ("data_stage", "<i8"),  # wavefronts, one per cycle, fill it until then
     ("paths", "<i8", (PATHS,)),  # through it: when each is free
     ("addresses", "<i8"),  # when the addresses of all accesses so far have been worked off
-    ("next_accept", "<i8"), ("next_part", "<i8"),  # when the LSU takes the next instruction, and from where
+    ("next_accept", "<i8"), ("next_part", "<i8"), ("next_turn", "<i8"),  # when the LSU takes the next one, and whose
     ("last_part", "<i8"),  # whose turn it was
     ("tma_free", "<i8"), ("bulk_write", "<i8"),  # when the TMA unit can ask, and its data be written
     ("wgmma_event", "<i8"),  # when the tensor pipe can start the next wgmma, NEVER: none waits
@@ -241,7 +241,7 @@ def new_state(
         state.parts[last] = -NEVER
     state.parts["last_slot"] = state.parts["last_tensor"] = -1
     state.slots["cta"] = -1
-    state.sms["next_accept"] = state.sms["wgmma_event"] = NEVER
+    state.sms["next_accept"] = state.sms["next_turn"] = state.sms["wgmma_event"] = NEVER
     state.sms["begun"] = -1
     return state
 

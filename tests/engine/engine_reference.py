@@ -104,6 +104,7 @@ class Sm:
         self.tag_entries = deque([0] * gpu.l1.tag_entries, gpu.l1.tag_entries)
         self.buffer = deque([0] * gpu.mio.buffer_registers, gpu.mio.buffer_registers)
         self.front, self.addresses, self.turn = 0, Server(), 0
+        self.chosen: int | None = None
         self.seen = Reference(states=np.zeros((len(program.statics), len(WARP_STATES)), np.int64))
         self._open_memory()
         self.units = Asynchronous(self)
@@ -430,23 +431,29 @@ class Sm:
             yield self.env.timeout(1)
 
     def _take_one(self, now: int) -> bool:
-        for p in ((self.turn + step) % PARTS for step in range(1, PARTS + 1)):
-            part = self.parts[p]
-            if part.queue and self._can_go(part, part.queue[0], now):
-                self.turn = p
-                self._accept(part, part.take(now), now)
-                return True
-        return False
-
-    def _can_go(self, part: Part, queued: Queued, now: int) -> bool:
-        if queued.work == "barrier":
-            return now >= queued.time
-        if now < queued.time or now < part.operands.free:
+        """The sub-partition whose turn it is keeps it until there is room."""
+        if self.chosen is None:
+            in_turn = ((self.turn + step) % PARTS for step in range(1, PARTS + 1))
+            self.chosen = next((p for p in in_turn if self._has_turn(self.parts[p], now)), None)
+        if self.chosen is None or not self._has_room(self.parts[self.chosen].queue[0], now):
             return False
+        self.turn, self.chosen = self.chosen, None
+        part = self.parts[self.turn]
+        self._accept(part, part.take(now), now)
+        return True
+
+    def _has_turn(self, part: Part, now: int) -> bool:
+        if not part.queue or now < part.queue[0].time:
+            return False
+        queued = part.queue[0]
         looks_up = queued.work == "global" and not self._writes(queued.row, queued.kind)
         if (looks_up or queued.work == "commit") and now < self.tag_entries[0]:
             return False
-        return now >= self.buffer[queued.registers - 1] and now >= self.addresses.free
+        return queued.work == "barrier" or now >= part.operands.free
+
+    def _has_room(self, queued: Queued, now: int) -> bool:
+        return queued.work == "barrier" or (
+            now >= self.buffer[queued.registers - 1] and now >= self.addresses.free)
 
     def _pass_buffer(self, start: int, room: int, registers: int) -> int:
         """In order, when what comes next has room."""
@@ -480,7 +487,9 @@ class Sm:
             self._pass_buffer(now, now, queued.registers)
             self.tag_entries.append(self.tag_stage.free)
             self.copy_writes.serve(now, self.gpu.l1.commit_write_cycles)
-        if queued.work == "nothing":
+        if queued.work == "nothing" and kind in (Kind.shared_load, Kind.ldmatrix):
+            self._pass_in_order(queued, now, now, 1, False)
+        elif queued.work == "nothing":
             self._turn(now, queued.registers)
         if queued.work == "barrier":
             self._arrive(warp, int(self._image_row(queued)["operand"]), now)
@@ -510,19 +519,22 @@ class Sm:
         front = self._pass_buffer(start, min(self.data_stage.paths), queued.registers)
         self.units.signal(queued, self.data_stage.move(max(start, front), 1))
 
+    def _pass_in_order(self, queued: Queued, start: int, arrival: int, waves: int, stores: bool) -> None:
+        """A warp's accesses one after the other; so many are in hand, the next one waits for the first of them."""
+        warp, full = queued.warp, len(queued.warp.access_ends) == self.gpu.mio.accesses_per_warp
+        self.front = max(self.front, start, min(self.data_stage.paths), warp.access_ends.popleft() if full else 0)
+        warp.data_free = self.data_stage.take_path(max(arrival, self.front, warp.data_free), waves)
+        begun = warp.data_free - waves * self.gpu.shared.latency_cycles_per_wavefront
+        self.buffer.extend([begun if stores else self.front] * queued.registers)
+        warp.access_ends.append(warp.data_free)
+
     def _shared(self, queued: Queued, start: int, sent: int, late: int) -> None:
         warp, row, kind = queued.warp, queued.row, queued.kind
-        self.front = max(self.front, start, min(self.data_stage.paths))
         waves = warp.of_row(row, "wavefronts") if row["access"] >= 0 else 1
         groups = warp.of_row(row, "ideal_wavefronts") if row["access"] >= 0 else 1
-        arrival = max(self.groups.serve(start, groups)[0] + sent - start, self.front)
-        warp.data_free = self.data_stage.take_path(max(arrival, warp.data_free), waves)
-        begun = warp.data_free - waves * self.gpu.shared.latency_cycles_per_wavefront
-        if kind in (Kind.shared_load, Kind.ldmatrix, Kind.shuffle):
-            is_full = len(warp.load_ends) == self.gpu.mio.loads_per_warp
-            begun = max(self.front, warp.load_ends.popleft() if is_full else 0)
-            warp.load_ends.append(warp.data_free)
-        self.buffer.extend([begun] * queued.registers)
+        arrival = self.groups.serve(start, groups)[0] + sent - start
+        stores = row["access"] >= 0 and kind not in (Kind.shared_load, Kind.ldmatrix)
+        self._pass_in_order(queued, start, arrival, waves, stores)
         after = int(self._image_row(queued)["latency"]) - self.gpu.shared.latency_cycles_per_wavefront
         warp.settle(int(row["write_barrier"]), warp.data_free + after + late)
 

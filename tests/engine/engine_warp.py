@@ -60,7 +60,7 @@ class WarpModel:
     brisk: bool = False
     free_since: int = 0
     data_free: int = 0
-    load_ends: deque[int] = field(default_factory=deque)
+    access_ends: deque[int] = field(default_factory=deque)
     """When its last shared loads have left the data stage."""
     queued: int = 0
     """Memory instructions that the LSU has not taken."""

@@ -75,7 +75,7 @@ def test_mio_throttle_and_lg_throttle(state: str, mnemonic: str, memory: Memory)
 
     All share one queue. Whoever waits for it is counted by what it is: cp.async as a shared-memory instruction.
     """
-    beyond = GPU.mio.loads_per_warp if mnemonic == "LDSM" else GPU.l1.tag_entries
+    beyond = GPU.mio.accesses_per_warp if mnemonic == "LDSM" else GPU.l1.tag_entries
     registers = {"LDSM": 1, "LDG": 2, "LDGSTS": 3}[mnemonic]
     taken, waiting = beyond + GPU.mio.buffer_registers // registers, GPU.mio.queue_depth
     count = 100

@@ -85,7 +85,7 @@ def test_a_queue_holds_instructions_and_the_load_store_unit_registers(
     cycles = np.array(issue_cycles(run(program(loop([Row(name, access="s")], 60), {"s": memory}), gpu), 0))
     free = int(np.argmax(np.diff(cycles) > 16)) + 1
     mio = gpu.mio
-    beyond = gpu.mio.loads_per_warp if name == "LDS" else 1
+    beyond = gpu.mio.accesses_per_warp if name == "LDS" else 1
     assert free == pytest.approx(mio.queue_depth + mio.buffer_registers // registers + beyond, abs=2)
 
 

@@ -121,7 +121,7 @@ def test_the_data_stage_never_idles_while_work_waits() -> None:
 def test_a_full_queue_lets_one_more_in_when_the_unit_takes_one_out() -> None:
     """In flight at most: what the load/store unit works on, and what waits for it there and in the sub-partition's
     queue. One warp gets a wavefront every other cycle."""
-    waves, in_flight = 8 * MATRICES, GPU.mio.loads_per_warp + GPU.mio.buffer_registers + GPU.mio.queue_depth
+    waves, in_flight = 8 * MATRICES, GPU.mio.accesses_per_warp + GPU.mio.buffer_registers + GPU.mio.queue_depth
     cycles = issue_cycles(run(program([Row("LDSM", access="a")] * 60, {"a": Memory("LDSM4", (8,))}), GPU))
     passed = GPU.shared.latency_cycles_per_wavefront * waves * np.arange(1, 61) + 1  # the cycle after it came out
     settled = slice(2, 60 - in_flight)
