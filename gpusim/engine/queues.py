@@ -36,7 +36,7 @@ def enqueue(sm, parts, mach, p, warp, w, work, token, registers, time):
     note_room(part, mach)
     part.queue_size[i] = registers
     warp.queued += 1
-    if part.queue_last == part.queue_first + 1 and time <= sm.next_turn:
+    if part.queue_last == part.queue_first + 1 and time <= sm.next_turn:  # else another one has its turn and keeps it
         choose_next(sm, parts, mach, time)
 
 

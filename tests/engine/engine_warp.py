@@ -61,7 +61,7 @@ class WarpModel:
     free_since: int = 0
     data_free: int = 0
     access_ends: deque[int] = field(default_factory=deque)
-    """When its last shared loads have left the data stage."""
+    """When its last shared-memory accesses leave the data stage."""
     queued: int = 0
     """Memory instructions that the LSU has not taken."""
     drain: int = 0
