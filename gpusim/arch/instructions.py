@@ -126,6 +126,9 @@ class InstructionEntry(Section):
         default=0, description="Cycles by which results of other pipes have to be there earlier than for the alu.")
     variable_latency: bool = Field(default=False, description="Its result needs a scoreboard barrier.")
     reads: TensorReads | None = Field(default=None, description="Of a tensor instruction, where it is not as others.")
+    arithmetic_lead_cycles: tuple[Cycles, ...] = Field(
+        default=(1,), description="How long in front of the next tensor instruction a compiler puts arithmetic, the "
+                                  "first place first.")
 
     @property
     def compiler_interval_cycles(self) -> int:

@@ -278,7 +278,7 @@ def _accesses(
         part["wavefronts"], part["ideal"] = table.wavefronts, table.ideal_wavefronts
         part["conflicts"] = table.bank_conflicts
         data_bytes = np.bitwise_count(table.lane_mask).astype(np.int64) * table.bytes_per_lane[:, None]
-        part["data_cycles"] = -(-data_bytes // spec.shared.bytes_per_wavefront)
+        part["data_cycles"] = np.maximum(part["count"], -(-data_bytes // spec.shared.bytes_per_wavefront))
         _crossings(table, part, bypasses)
         _write_cycles(table, part, spec)
         part["tag_cycles"] = _tag_cycles(table, bypasses, spec)

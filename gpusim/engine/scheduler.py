@@ -94,14 +94,20 @@ def preferred(mach, part, warps, ops, w, best, time, contested):
 
 @njit(cache=True, nogil=True)
 def holds_tensor_pipe(part, mach, warps, ops, time):
-    """Whether the warp that had the tensor pipe last asks for it again: 1 if it does so at once, neither late nor early
-    and throttled, and without a yield; -1 if it asks otherwise; 0 when it does not ask."""
+    """Whether the warp that had the tensor pipe last asks for it again: 1 if it does so in time, neither early and
+    throttled nor behind a yield; -1 if it asks otherwise; 0 when it does not ask.
+
+    In time is when the pipe would be free if nothing had been read beside its last instruction: what loads read
+    lengthens that, and does not cost the warp its turn (cutlass_sampling.csv: a warp that has the pipe goes through
+    twenty tensor instructions, with loads and copies between them, without waiting for it).
+    """
     w = part.last_tensor
     if mach.policy != GRR or w < 0 or not warps[w].live:
         return 0
     if warps[w].unit != TENSOR or candidate_time(part, warps[w]) > time:
         return 0
-    return 1 if warps[w].ready == time and not yields(warps[w], ops) else -1
+    in_time = warps[w].ready >= part.tensor_start + part.tensor_interval
+    return 1 if in_time and not yields(warps[w], ops) else -1
 
 
 @njit(cache=True, nogil=True)

@@ -220,14 +220,15 @@ class Sm:
         return order[0]
 
     def _in_turn(self, part: Part, ready: list[WarpModel]) -> WarpModel:
-        """Of a CTA's warps the one that had the tensor pipe last keeps it when it comes just in time, not when it
-        waited or yields; then each in the order of its coming against the best so far."""
+        """Of a CTA's warps the one that had the tensor pipe last keeps it when it comes just in time, or would have but
+        for what was read meanwhile, not when it came early or yields; then each in the order of its coming against the
+        best so far."""
         asking = [warp for warp in ready if self._pipe(self._entry(warp)) == Pipe.tensor]
         contested = bool(asking) or any(self._is_queued(warp) for warp in ready)
         holder = next((warp for warp in asking if warp.slot == part.last_tensor), None)
         rivals = [warp for warp in asking if holder is not None and warp.cta == holder.cta]
         if holder is not None and len(rivals) > 1:
-            keeps = holder.free_since == int(self.env.now) and not holder.yielded
+            keeps = holder.free_since >= part.tensor_start + part.tensor_interval and not holder.yielded
             ready = [warp for warp in ready if warp not in rivals or (warp is holder) == keeps]
         best, *others = sorted(ready, key=lambda warp: (warp.age, warp.slot))
         for warp in others:
@@ -591,7 +592,8 @@ class Sm:
             lanes = (getattr(table, name)[number, warp.number - warp.role.first_warp]
                      for name in ("shared_address", "global_offset", "lane_mask"))
             return int(l1_crossings(width, *lanes)[0])
-        return -(-warp.of_row(row, "lane_mask").bit_count() * width // self.gpu.shared.bytes_per_wavefront)
+        lines = int(table.request_count[number, warp.number - warp.role.first_warp])
+        return max(lines, -(-warp.of_row(row, "lane_mask").bit_count() * width // self.gpu.shared.bytes_per_wavefront))
 
     def _arrival(self, queued: Queued) -> Callable[[int], None]:
         """What happens when data are there."""

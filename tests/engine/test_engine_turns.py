@@ -7,12 +7,16 @@ import pandas as pd
 import pytest
 from engine_programs import Memory, Row, issue_cycles, loop, program, rows, run, small_gpu
 
+from gpusim.arch import load_gpu
 from gpusim.arch.paths import find_data
+from gpusim.engine import WARP_STATES, simulate
+from gpusim.experiments.micro.replays import replay_probes
 
 MEASURED = pd.read_csv(find_data("gpusim/data/hardware/h200/cta_turns.csv")).query("stream == 'hmma'")
 TENSOR = loop(rows("HMMA.16816.F32 stall=7"), 1600)  # four accumulators: alone 7.2 cycles each
 FIVE_AT_ONCE = 40 << 10
 ONE_SM = small_gpu(1, "launch.cta_gap_cycles=1")
+GPU = load_gpu("h200")
 
 
 def test_two_oldest_ctas_share_the_tensor_pipe_and_the_others_wait() -> None:
@@ -134,3 +138,31 @@ def test_arithmetic_of_two_ctas_takes_turns() -> None:
     result = run(program([(4, stream)], ctas=2), ONE_SM, record=None)
     older, younger = result.cta_end - result.cta_start.min()
     assert abs(older / younger - 1) < 0.02
+
+
+def test_what_loads_read_does_not_cost_a_warp_its_turn() -> None:
+    """A load beside each tensor instruction keeps the pipe a cycle longer: the warp that has it goes on all the same,
+    and the other one of its CTA waits for its end (cutlass_sampling.csv)."""
+    body = [*rows("HMMA.16816.F32 stall=5"), *rows("LDSM access=a write=0 stall=1")] * 10
+    result = run(program([(8, body)], {"a": Memory("LDSM4")}))
+    first, second = issue_cycles(result, 0)[:20:2], issue_cycles(result, 4)[:20:2]
+    assert set(np.diff(first)) == {6, 7}
+    assert second[0] > first[-1]
+
+
+SAMPLED = pd.read_csv(find_data("gpusim/data/hardware/h200/cutlass_sampling.csv"))
+
+
+def test_a_warp_with_loads_between_goes_through_its_tensor_instructions_as_sampled() -> None:
+    """CUTLASS's 256x128x32 as compiled, two warps of a CTA in a sub-partition, tensor instructions 2 to 18 of a turn
+    with seven loads and two copies between them: hardly any of them waits for the pipe, here as there."""
+    name = "h_256x128x32_w64x64x32_s3_tn"
+    sampled = SAMPLED.query("kernel == @name")
+    probe = next(probe for probe in replay_probes() if probe.what.startswith(name))
+    result = simulate(probe.build(GPU), GPU)
+    tensor = sampled[sampled.sass.str.startswith("HMMA")].iloc[1:18]
+    turns = result.issued[tensor.instruction].max()
+    waited = result.state_cycles[tensor.instruction, WARP_STATES.index("math_pipe_throttle")].sum() / turns
+    scale = len(sampled) / sampled.stall_selected.sum()
+    assert tensor.stall_math.sum() * scale < 3
+    assert waited < 40

@@ -9,7 +9,14 @@ from itertools import pairwise
 
 from gpusim.arch import Kind, Pipe
 from gpusim.dsl.backend.barriers import COMMIT_BARRIER, BarrierFields, assign_barriers
-from gpusim.dsl.backend.instruction import FENCES, IN_ORDER, Instruction, late_reads, waits_for_tensor_reads
+from gpusim.dsl.backend.instruction import (
+    FENCES,
+    IN_ORDER,
+    Instruction,
+    arithmetic_leads,
+    late_reads,
+    place_beside_tensor,
+)
 from gpusim.dsl.backend.state import FlowState, Pending
 from gpusim.dsl.backend.uses import Dues, Edges, dues_of_blocks
 from gpusim.program import NO_BARRIER, UNIFORM_BASE
@@ -94,11 +101,13 @@ def _run(block: _Block) -> FlowState:
     fields = block.fields
     fields.wait_mask, cycles, earliest = [], [], 0
     waits_anyway = False
+    leads = arithmetic_leads(block.code)
     for row, instruction in enumerate(block.code):
         mask = state.wait_mask(instruction.reads, instruction.writes, IN_ORDER.get(instruction.kind))
         delay = _DESCRIPTOR_CYCLES if instruction.kind == Kind.wgmma and not waits_anyway else 0
         waits_anyway = instruction.kind == Kind.wgmma_control or (waits_anyway and instruction.kind != Kind.wgmma)
-        cycle = _issue_cycle(state, instruction, mask, earliest, delay)
+        cycle = place_beside_tensor(instruction, leads, state.pipe_free.get(Pipe.tensor, 0),
+                                    _issue_cycle(state, instruction, mask, earliest, delay))
         state.waited(mask)
         _after_issue(state, block, row, cycle)
         fields.wait_mask.append(mask)
@@ -115,8 +124,6 @@ def _issue_cycle(state: FlowState, instruction: Instruction, mask: int, earliest
              for unit in instruction.reads if unit in state.ready]
     writes = [state.ready[unit].own - instruction.latency_cycles + 1
               for unit in instruction.writes if unit in state.ready]
-    if waits_for_tensor_reads(instruction):
-        earliest = max(earliest, state.pipe_free.get(Pipe.tensor, 0) - 1)
     waits = [at + _SET_TO_WAIT_CYCLES for barrier, at in state.set_at.items() if _watches(instruction, mask, barrier)]
     return max([earliest, state.pipe_free.get(instruction.pipe, 0), *reads, *writes, *waits])
 

@@ -14,8 +14,9 @@ from gpusim.dsl.backend.instruction import (
     MEMORY,
     Instruction,
     accumulates,
+    arithmetic_leads,
     has_tensor_work,
-    waits_for_tensor_reads,
+    place_beside_tensor,
 )
 
 __all__ = ["list_schedule"]
@@ -207,7 +208,8 @@ class _Scheduler:
         self.deferred = _deferred_rows(code, graph)
         self.late_path = max((self.path[row] for row in self.deferred), default=0)
         self.deferred_until = LATE_SHARE * self.tensor_cycles_left
-        self.slot_filled = False  # a vector ALU instruction has issued since the last tensor instruction
+        self.leads = arithmetic_leads(code)
+        self.filled = 0  # vector ALU instructions since the last tensor instruction
         self.cycle = 0
 
     def run(self) -> list[int]:
@@ -231,7 +233,7 @@ class _Scheduler:
             return min(fillers, key=self._urgency)
         start = max(self.earliest[tensor], self.pipe_free[Pipe.tensor])
         waits_for_pipe_only = self.earliest[tensor] <= max(self.cycle, self.pipe_free[Pipe.tensor])
-        if waits_for_pipe_only and self.slot_filled:
+        if waits_for_pipe_only and self.filled >= len(self.leads):
             fillers = [row for row in fillers if not _is_vector_alu(self.code[row]) or self._is_pressing(row)]
         early = (row for row in fillers if self._start(row) < start + self._held_cycles(row))
         return min(early, key=self._urgency, default=tensor)
@@ -246,8 +248,8 @@ class _Scheduler:
         return self.path[row] > self.tensor_cycles_left
 
     def _start(self, row: int) -> int:
-        reads = self.pipe_free[Pipe.tensor] - 1 if waits_for_tensor_reads(self.code[row]) else 0
-        return max(self.cycle, self.earliest[row], self.pipe_free[self.code[row].pipe], reads)
+        start = max(self.cycle, self.earliest[row], self.pipe_free[self.code[row].pipe])
+        return place_beside_tensor(self.code[row], self.leads, self.pipe_free[Pipe.tensor], start)
 
     def _urgency(self, row: int) -> tuple[int, int, int, int]:
         path = self.late_path if row in self.deferred else self.path[row]
@@ -264,10 +266,10 @@ class _Scheduler:
             if not self.blockers[later]:
                 self.ready.add(later)
         if instruction.kind == Kind.mma:
-            self.next_tensor, self.slot_filled = next(self.tensor_rows, None), False
+            self.next_tensor, self.filled = next(self.tensor_rows, None), 0
             self.tensor_cycles_left -= instruction.interval_cycles
         elif _is_vector_alu(instruction):
-            self.slot_filled = True
+            self.filled += 1
 
 
 def _refills(code: Sequence[Instruction], graph: Graph) -> set[int]:
