@@ -75,6 +75,8 @@ class TensorReads(Section):
     vector_cost_cycles: Annotated[tuple[Cost, ...], Field(max_length=7)] = Field(
         default=(), description="By how much it gets longer for what reads one or two registers and is issued one, "
                                 "two, ... cycles behind it.")
+    predicate_cost_cycles: Annotated[tuple[Cost, ...], Field(max_length=7)] = Field(
+        default=(), description="The same for what writes predicates and no register.")
     vector_turn_cost_cycles: Cost = Field(default=0, description="The same for the first place when the tensor "
                                                                  "instruction before it was another warp's.")
     register_cost_cycles: Cost = Field(default=0, description="By how much each register that the LSU or the XU reads "

@@ -18,7 +18,7 @@ from gpusim.memory.async_copy import BYPASS_OPERATION
 from gpusim.memory.copy_writes import write_turns
 from gpusim.memory.l1_crossing import l1_crossings
 from gpusim.memory.operations import ASYNC_OPERATIONS
-from gpusim.program import NO_ACCESS, PREDICATE_BASE, AccessTable, Program, RoleProgram
+from gpusim.program import NO_ACCESS, PREDICATE_BASE, UNIFORM_BASE, AccessTable, Program, RoleProgram
 
 __all__ = ["IMAGE_ACCESS", "IMAGE_OP", "ProgramImage", "image_of"]
 
@@ -40,10 +40,11 @@ operand_cycles: how long its addresses and data take to the load/store unit; pat
 follow; lead_cycles: until all but the last register are there, when a shared access can start; hold_cycles: how long
 reading them keeps the dispatcher from its own; registers: what it takes of the queue and of the unit's buffer;
 address_cycles: of the path that all sub-partitions share. cached: a load that L1 keeps. wide: reads its registers in
-two passes. triple: reads three registers; vector: one or two, in one pass. fetches: a tensor instruction with a new A;
-reads: its kind, see gpusim.engine.register_reads. piece: of the code, see gpusim.engine.fetch. unit: whose room it
-needs to issue, a pipe or QUEUE. constant: line that it reads, see gpusim.engine.fetch. stall: the compiler's count, and
-what the hardware adds to it: while operands are read, and a cycle behind a yield that counts one (instructions.csv:
+two passes. triple: reads three registers; vector: one or two, in one pass, 2 if it writes predicates only. fetches: a
+tensor instruction with a new A; reads: its kind, see gpusim.engine.register_reads. piece: of the code, see
+gpusim.engine.fetch. unit: whose room it needs to issue, a pipe or QUEUE. constant: line that it reads, see
+gpusim.engine.fetch. stall: the compiler's count, and what the hardware adds to it: while operands are read, and a cycle
+behind a yield that counts one (instructions.csv:
 chains with a NOP of that kind take 17 cycles, not 16)."""
 
 IMAGE_ACCESS = np.dtype([
@@ -216,7 +217,8 @@ def _slow_reads(image: np.ndarray, source: np.ndarray, wide: np.ndarray, spec: G
     image["wide"] = wide & active
     arithmetic = active & np.isin(image["pipe"], (Pipe.alu, Pipe.fma))
     image["triple"] = arithmetic & (vectors >= 3)
-    image["vector"] = arithmetic & (vectors > 0) & (vectors < 3) & ~wide
+    sets_predicates = (source["dst_start"] >= PREDICATE_BASE) & (source["dst_start"] < UNIFORM_BASE)
+    image["vector"] = (arithmetic & (vectors > 0) & (vectors < 3) & ~wide) * (1 + sets_predicates)
     image["stall"] += np.uint8(spec.issue.wide_pass_cycles) * image["wide"]
     tensor = image["kind"] == Kind.mma
     multiplicands = source["src_start"][:, 0]

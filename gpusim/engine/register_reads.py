@@ -18,12 +18,13 @@ LSU, NO_PIPE, UNIFORM, TENSOR = int(Pipe.lsu), int(Pipe.none), int(Pipe.uniform)
 
 
 def reads_of_kinds(spec: GpuSpec) -> tuple[np.ndarray, np.ndarray]:
-    """``spec.tensor_reads`` for compiled code: (R,) TENSOR_READS, and (R, VECTOR_PLACES) cycles by place behind the
-    instruction."""
+    """``spec.tensor_reads`` for compiled code: (R,) TENSOR_READS, and (R, 2, VECTOR_PLACES) cycles by place behind the
+    instruction, for arithmetic that writes a register and for what writes predicates only."""
     kinds = (spec.issue.tensor_reads, *spec.tensor_reads[1:])
-    costs = np.zeros((len(kinds), VECTOR_PLACES))
-    for row, kind in zip(costs, kinds, strict=True):
-        row[1:1 + len(kind.vector_cost_cycles)] = kind.vector_cost_cycles
+    costs = np.zeros((len(kinds), 2, VECTOR_PLACES))
+    for rows, kind in zip(costs, kinds, strict=True):
+        for row, cycles in zip(rows, (kind.vector_cost_cycles, kind.predicate_cost_cycles), strict=True):
+            row[1:1 + len(cycles)] = cycles
     table = [(kind.fetch_cycles, kind.triple_after_cycles, kind.vector_after_cycles, kind.after_triple_cycles,
               kind.registers, kind.vector_turn_cost_cycles, kind.register_cost_cycles) for kind in kinds]
     return np.array(table, TENSOR_READS), costs
@@ -38,12 +39,13 @@ def uses_tensor(part, time):
 @njit(cache=True, nogil=True)
 def hold_tensor(part, cycles):
     """The tensor instruction beside which others' registers are read keeps its pipe that much longer; parts of a cycle
-    add up."""
+    add up. Returns the whole cycles."""
     owed = part.tensor_owed + cycles
     whole = np.int64(owed)
     part.tensor_owed = owed - whole
     part.tensor_end += whole
     part.unit_free[TENSOR] = max(part.unit_free[TENSOR], part.tensor_end)
+    return whole
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -54,11 +56,11 @@ def charge_vector(part, win, row, time):
     place = time - part.tensor_start
     if place < 1 or place >= part.tensor_interval:
         return
-    cost = win.vector_costs[part.tensor_reads, place]
-    if place == 1 and part.tensor_turn:
+    cost = win.vector_costs[part.tensor_reads, row.vector - 1, place]
+    if place == 1 and part.tensor_turn and row.vector == 1:
         cost = win.reads[part.tensor_reads].turn_cost
     if cost > 0:
-        hold_tensor(part, cost)
+        part.tensor_due += hold_tensor(part, cost)
 
 
 @njit(cache=True, nogil=True)

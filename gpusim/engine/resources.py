@@ -30,7 +30,7 @@ def take_pipe(part, mach, win, row, time):
     part.unit_free[row.pipe] = time + row.interval
     if row.pipe == TENSOR:
         part.tensor_start, part.tensor_interval, part.tensor_reads = time, row.interval, row.reads
-        part.tensor_end = time + row.interval
+        part.tensor_end = part.tensor_due = time + row.interval
         part.fetched = win.reads[row.reads].fetch if row.fetches else 0
     elif row.triple:
         part.triple_start = time

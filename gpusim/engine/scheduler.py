@@ -19,7 +19,7 @@ from gpusim.engine.lsu import NO_BOARD, accept
 from gpusim.engine.machine import POLICIES
 from gpusim.engine.mbarriers import deliver_copies
 from gpusim.engine.register_reads import charge_vector, dispatch_time
-from gpusim.engine.resources import pass_data_stage
+from gpusim.engine.resources import hold_data_stage, pass_data_stage
 from gpusim.engine.result import EVENT_KINDS, WARP_STATES
 from gpusim.engine.scoreboards import copy_arrived, ready_time
 from gpusim.engine.state import BULK, COUNTERS, FENCE_TOKEN, NEVER, QUEUE
@@ -97,16 +97,16 @@ def holds_tensor_pipe(part, mach, warps, ops, time):
     """Whether the warp that had the tensor pipe last asks for it again: 1 if it does so in time, neither early and
     throttled nor behind a yield; -1 if it asks otherwise; 0 when it does not ask.
 
-    In time is when the pipe would be free if nothing had been read beside its last instruction: what loads read
-    lengthens that, and does not cost the warp its turn (cutlass_sampling.csv: a warp that has the pipe goes through
-    twenty tensor instructions, with loads and copies between them, without waiting for it).
+    In time is when the pipe would be free if the load/store unit had read nothing beside its last instruction: that
+    takes longer for it, and does not cost the warp its turn (cutlass_sampling.csv: a warp that has the pipe goes
+    through twenty tensor instructions, with loads and copies between them, without waiting for it).
     """
     w = part.last_tensor
     if mach.policy != GRR or w < 0 or not warps[w].live:
         return 0
     if warps[w].unit != TENSOR or candidate_time(part, warps[w]) > time:
         return 0
-    in_time = warps[w].ready >= part.tensor_start + part.tensor_interval
+    in_time = warps[w].ready >= part.tensor_due
     return 1 if in_time and not yields(warps[w], ops) else -1
 
 
@@ -286,8 +286,10 @@ def complete(sm, part, mach, warp, ops, done):
     Returns when the data are there, 0 if the warp has left without waiting for them.
     """
     passed = np.int64(done.time)
-    if done.data_cycles:
+    if done.asynchronous and done.data_cycles:
         passed = pass_data_stage(sm, mach, passed, done.data_cycles, passed) - mach.wavefront_interval + 1
+    elif done.data_cycles:  # line by line, at full rate
+        passed = hold_data_stage(sm, mach, passed, done.data_cycles)
     sm.counters[STAGE_CYCLES] += done.data_cycles
     if done.age != warp.age or not (warp.live or warp.async_arrivals):
         return np.int64(0)

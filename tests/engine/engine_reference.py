@@ -228,7 +228,7 @@ class Sm:
         holder = next((warp for warp in asking if warp.slot == part.last_tensor), None)
         rivals = [warp for warp in asking if holder is not None and warp.cta == holder.cta]
         if holder is not None and len(rivals) > 1:
-            keeps = holder.free_since >= part.tensor_start + part.tensor_interval and not holder.yielded
+            keeps = holder.free_since >= part.tensor_due and not holder.yielded
             ready = [warp for warp in ready if warp not in rivals or (warp is holder) == keeps]
         best, *others = sorted(ready, key=lambda warp: (warp.age, warp.slot))
         for warp in others:
@@ -347,7 +347,7 @@ class Sm:
                 image = self._image_row(warp)
                 if entry.pipe == Pipe.tensor:
                     part.tensor_start = now
-                    part.tensor_end = part.tensor_free = now + entry.issue_interval_cycles
+                    part.tensor_end = part.tensor_due = part.tensor_free = now + entry.issue_interval_cycles
                     part.fetched, part.tensor_interval = self._fetch_cycles(warp), entry.issue_interval_cycles
                     part.reads = self._tensor_reads(warp)
                 elif image["triple"]:
@@ -642,8 +642,10 @@ class Sm:
         arrived(warp.data_free + self.gpu.l1.hit_latency_cycles - addresses - shared.latency_cycles_per_wavefront)
 
     def _cross(self, arrived: Callable[[int], None], cycles: int, time: int) -> int:
-        """Data from memory take their turn in the data stage; returns when they have passed."""
-        passed = self.data_stage.move(time, cycles) if cycles else time
+        """Data from memory take their turn in the data stage, those of loads line by line, at full rate; returns when
+        they have passed."""
+        by_copy = getattr(arrived, "func", None) == self._copy_arrived
+        passed = (self.data_stage.move if by_copy else self.data_stage.serve_fully)(time, cycles) if cycles else time
         arrived(passed)
         return passed
 

@@ -104,8 +104,8 @@ class Part:
         self.reads, self.turn, self.owed = gpu.issue.tensor_reads, False, 0.0
         """Of the last tensor instruction: what reads beside it cost, and whether another warp's came before; part of a
         cycle that it lasts longer."""
-        self.tensor_end = -1000
-        """Until when the last tensor instruction keeps its pipe."""
+        self.tensor_end = self.tensor_due = -1000
+        """Until when the last tensor instruction keeps its pipe, and would but for what the load/store unit reads."""
         self.triple_start = self.vector_start = -1000
         self.last: WarpModel | None = None
         self.last_tensor = -1  # slot
@@ -146,16 +146,21 @@ class Part:
 
     def share_with_arithmetic(self, image: np.void, now: int) -> None:
         """The same for arithmetic that reads one or two registers and is issued now."""
-        place, costs = now - self.tensor_start, (0.0, *self.reads.vector_cost_cycles)
+        writes = image["vector"] == 1
+        place = now - self.tensor_start
+        costs = (0.0, *(self.reads.vector_cost_cycles if writes else self.reads.predicate_cost_cycles))
         if image["vector"] and 0 < place < self.tensor_interval:
             cost = costs[place] if place < len(costs) else 0.0
-            self.lengthen(self.reads.vector_turn_cost_cycles if place == 1 and self.turn else cost)
+            another = place == 1 and self.turn and writes
+            self.tensor_due += self.lengthen(self.reads.vector_turn_cost_cycles if another else cost)
 
-    def lengthen(self, cycles: float) -> None:
+    def lengthen(self, cycles: float) -> int:
+        """By how many whole cycles."""
         whole = int(self.owed + cycles)
         self.owed += cycles - whole
         self.tensor_end += whole
         self.tensor_free = max(self.tensor_free, self.tensor_end)
+        return whole
 
     def wide_start(self, gpu: GpuSpec, now: int) -> int:
         """When an IMAD.WIDE can read its registers for the first time, after the last tensor instruction."""

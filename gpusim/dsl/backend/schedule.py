@@ -56,7 +56,8 @@ def list_schedule(code: Sequence[Instruction], graph: Graph, missing_registers: 
     1. Tensor instructions keep their source order and issue as soon as the tensor pipe takes them.
     2. While the next one waits for nothing but the pipe, one vector ALU instruction issues before it, besides whatever
        memory and uniform instructions their pipes take; what reads vector registers goes into the last cycle, where the
-       tensor instruction has read its own. While it waits for operands, everything issues that can.
+       tensor instruction has read its own. Types that read fewer have two or three such places (`arithmetic_leads`).
+       While it waits for operands, everything issues that can.
        What leads to a load or copy whose use is further away than the tensor work left knows no such limit, and may
        hold the tensor instruction back by HELD_CYCLES or HELD_FOR_COPY_CYCLES.
     3. Among those, the one that can issue soonest; then the one with the longest path of latencies to the end of the
