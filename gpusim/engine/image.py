@@ -44,8 +44,7 @@ two passes. triple: reads three registers; vector: one or two, in one pass, 2 if
 tensor instruction with a new A; reads: its kind, see gpusim.engine.register_reads. piece: of the code, see
 gpusim.engine.fetch. unit: whose room it needs to issue, a pipe or QUEUE. constant: line that it reads, see
 gpusim.engine.fetch. stall: the compiler's count, and what the hardware adds to it: while operands are read, and a cycle
-behind a yield that counts one (instructions.csv:
-chains with a NOP of that kind take 17 cycles, not 16)."""
+behind a yield that counts one (instructions.csv: chains with a NOP of that kind take 17 cycles, not 16)."""
 
 IMAGE_ACCESS = np.dtype([
     ("first", "<i4"), ("count", "<i4"), ("tensor", "<i4"), ("wavefronts", "<u2"), ("ideal", "<u2"),
