@@ -48,12 +48,14 @@ behind a yield that counts one (instructions.csv: chains with a NOP of that kind
 
 IMAGE_ACCESS = np.dtype([
     ("first", "<i4"), ("count", "<i4"), ("tensor", "<i4"), ("wavefronts", "<u2"), ("ideal", "<u2"),
-    ("conflicts", "<f4"), ("data_cycles", "<i4"), ("tag_cycles", "<i4"), ("copy_cycles", "<i4"),
+    ("conflicts", "<f4"), ("data_cycles", "<i4"), ("early_cycles", "<i4"), ("tag_cycles", "<i4"),
+    ("copy_cycles", "<i4"),
     ("bulk_bytes", "<i4"), ("cta_mask", "<i4"),
 ], align=True)
-"""One access of one warp; first and count name rows of the requests, data_cycles what its data take of the data
-stage when they come from memory, or of the SM's port when they go there; tag_cycles what it takes of the tag stage;
-copy_cycles how long writing the data of a copy that bypasses L1 takes.
+"""One access of one warp; first and count name rows of the requests, data_cycles what its data take of the data stage
+when they come from memory, or of the SM's port when they go there; early_cycles how many of these are over when the
+last data come, as lines pass one by one and half of them take as long as whole ones; tag_cycles what it takes of the
+tag stage; copy_cycles how long writing the data of a copy that bypasses L1 takes.
 Of a bulk copy: bulk_bytes in shared memory, wavefronts and tag_cycles what it takes of the data stage and of the TMA
 unit. Of an mbarrier op: bulk_bytes is the number of lanes that take part. cta_mask: as AccessTable has it."""
 
@@ -279,7 +281,9 @@ def _accesses(
         part["wavefronts"], part["ideal"] = table.wavefronts, table.ideal_wavefronts
         part["conflicts"] = table.bank_conflicts
         data_bytes = np.bitwise_count(table.lane_mask).astype(np.int64) * table.bytes_per_lane[:, None]
-        part["data_cycles"] = np.maximum(part["count"], -(-data_bytes // spec.shared.bytes_per_wavefront))
+        full = -(-data_bytes // spec.shared.bytes_per_wavefront)
+        part["data_cycles"] = np.maximum(part["count"], full)
+        part["early_cycles"] = np.where(_loads(table)[:, None], part["data_cycles"] - full, 0)
         _crossings(table, part, bypasses)
         _write_cycles(table, part, spec)
         part["tag_cycles"] = _tag_cycles(table, bypasses, spec)
@@ -290,6 +294,10 @@ def _accesses(
         requests.append(table.requests)
         base, total = base + len(table.requests), total + part.size
     return np.concatenate(rows), np.concatenate(requests), first
+
+
+def _loads(table: AccessTable) -> np.ndarray:
+    return np.array([operation.startswith("LDG") for operation in table.operation], bool)
 
 
 def _tag_cycles(table: AccessTable, bypasses: np.ndarray, spec: GpuSpec) -> np.ndarray:

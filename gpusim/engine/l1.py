@@ -28,7 +28,7 @@ WAY = np.dtype([("used", "<i8"), ("request", "<i4", (SECTORS,))], align=True)
 """A line: order of last use; the request that brings, or brought, each sector, 0 for an absent one."""
 WAITER = np.dtype([
     ("time", "<i8"), ("age", "<i8"), ("request", "<i4"), ("data_cycles", "<i4"), ("slot", "<i2"), ("token", "<i2"),
-    ("asynchronous", "<i4"), ("flag", "<i4"),
+    ("asynchronous", "<i4"), ("flag", "<i4"), ("early", "<i4"),
 ], align=True)
 """An access that needs sectors that another one's request brings; completes as that does (see COMPLETION)."""
 CACHE = np.dtype([("clock", "<i8"), ("last_request", "<i4"), ("waiting", "<i4")], align=True)
@@ -98,7 +98,7 @@ def wait_for(waiters, cache, first, request, slot, token, age, asynchronous):
         return False
     waiter = waiters[cache.waiting]
     waiter.request, waiter.slot, waiter.token, waiter.age = request, slot, token, age
-    waiter.data_cycles, waiter.asynchronous, waiter.flag = 0, asynchronous, -1
+    waiter.data_cycles, waiter.early, waiter.asynchronous, waiter.flag = 0, 0, asynchronous, -1
     cache.waiting += 1
     return True
 
@@ -133,5 +133,5 @@ def look_up(l1, s, access, base, slot, token, age, asynchronous):
     if asked:
         cache.last_request = number
     elif answers:
-        waiters[first].data_cycles = access.data_cycles
+        waiters[first].data_cycles, waiters[first].early = access.data_cycles, access.early_cycles
     return number if asked else 0, skip, answers, sectors, hits

@@ -114,6 +114,7 @@ def post(sm, warp, request, base, access, s, w, row, op, time, token, number, sk
     request.sequence, request.op, request.age = sm.sequence, op, warp.age
     request.fill = ALL_SECTORS if row.flags & WHOLE_LINE else 0
     request.l1, request.skip = number, skip
+    request.early = access.early_cycles
     request.bytes = request.lead = request.last = 0
     sm.sequence += 1
 

@@ -78,7 +78,7 @@ def answer(row, mach, request, last, flag):
     row["sm"], row["slot"], row["token"] = request.sm, request.slot, request.token
     row["asynchronous"], row["op"], row["issued"] = request.asynchronous, request.op, request.time
     row["age"], row["flag"] = request.age, flag
-    row["data_cycles"], row["l1"] = request.data_cycles, request.l1
+    row["data_cycles"], row["early"], row["l1"] = request.data_cycles, request.early, request.l1
     row["bytes"], row["lead"], row["last"] = request.bytes, request.lead, request.last
     row["cta"] = -1
 

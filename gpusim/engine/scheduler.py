@@ -19,7 +19,7 @@ from gpusim.engine.lsu import NO_BOARD, accept
 from gpusim.engine.machine import POLICIES
 from gpusim.engine.mbarriers import deliver_copies
 from gpusim.engine.register_reads import charge_vector, dispatch_time
-from gpusim.engine.resources import hold_data_stage, pass_data_stage
+from gpusim.engine.resources import pass_data_stage
 from gpusim.engine.result import EVENT_KINDS, WARP_STATES
 from gpusim.engine.scoreboards import copy_arrived, ready_time
 from gpusim.engine.state import BULK, COUNTERS, FENCE_TOKEN, NEVER, QUEUE
@@ -286,10 +286,9 @@ def complete(sm, part, mach, warp, ops, done):
     Returns when the data are there, 0 if the warp has left without waiting for them.
     """
     passed = np.int64(done.time)
-    if done.asynchronous and done.data_cycles:
-        passed = pass_data_stage(sm, mach, passed, done.data_cycles, passed) - mach.wavefront_interval + 1
-    elif done.data_cycles:  # line by line, at full rate
-        passed = hold_data_stage(sm, mach, passed, done.data_cycles)
+    if done.data_cycles:
+        passed = pass_data_stage(sm, mach, passed, done.data_cycles, passed) + 1
+        passed -= mach.wavefront_interval * (done.early + 1)
     sm.counters[STAGE_CYCLES] += done.data_cycles
     if done.age != warp.age or not (warp.live or warp.async_arrivals):
         return np.int64(0)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 import simpy
@@ -60,6 +61,13 @@ def simulate_reference(program: Program, gpu: GpuSpec, policy: str = "gto") -> R
     if any(warp.live for part in sm.parts for warp in part.warps):
         raise RuntimeError("the reference never ends")
     return sm.seen
+
+
+class Turns(NamedTuple):
+    """Of the data stage, for data from memory, and how many of them are over when the last data come."""
+
+    all: int = 0
+    early: int = 0
 
 
 class DataStage:
@@ -557,7 +565,7 @@ class Sm:
         if lines and self._image_row(queued)["cached"]:
             self._load_cached(queued, leaves, done)
         elif lines:
-            self._ask(queued, leaves, self._arrival(queued), self._data_cycles(warp, row))
+            self._ask(queued, leaves, self._arrival(queued), self._data_turns(warp, row))
         elif kind != Kind.async_copy:
             warp.settle(int(row["write_barrier"]), start + 1)
         return entered
@@ -570,7 +578,7 @@ class Sm:
         self.data_stage.take_path(warp.drain, warp.of_row(row, "request_count"))
         leaves, _ = self.write_port.serve(max(warp.drain, sent), turns)
         if warp.of_row(row, "request_count"):
-            self._ask(queued, leaves, None, self._data_cycles(warp, row))
+            self._ask(queued, leaves, None, self._data_turns(warp, row))
         return warp.drain
 
     def _answered(self, turns: int, now: int) -> int:
@@ -583,17 +591,18 @@ class Sm:
                 return int(np.ceil(known["time"][i])) if old else 0
         return 0
 
-    def _data_cycles(self, warp: WarpModel, row: np.void) -> int:
+    def _data_turns(self, warp: WarpModel, row: np.void) -> Turns:
         table, number = warp.role.accesses, int(row["access"])
         width = int(table.bytes_per_lane[number])
         if self._bypasses(row):
-            return 0
+            return Turns()
         if table.operation[number].startswith("CPA"):
             lanes = (getattr(table, name)[number, warp.number - warp.role.first_warp]
                      for name in ("shared_address", "global_offset", "lane_mask"))
-            return int(l1_crossings(width, *lanes)[0])
-        lines = int(table.request_count[number, warp.number - warp.role.first_warp])
-        return max(lines, -(-warp.of_row(row, "lane_mask").bit_count() * width // self.gpu.shared.bytes_per_wavefront))
+            return Turns(int(l1_crossings(width, *lanes)[0]))
+        full = -(-warp.of_row(row, "lane_mask").bit_count() * width // self.gpu.shared.bytes_per_wavefront)
+        turns = max(int(table.request_count[number, warp.number - warp.role.first_warp]), full)
+        return Turns(turns, turns - full)
 
     def _arrival(self, queued: Queued) -> Callable[[int], None]:
         """What happens when data are there."""
@@ -619,21 +628,21 @@ class Sm:
         The data cross the stage once: with the access's own request, else with the first one it waits for.
         """
         warp, row = queued.warp, queued.row
-        table, cycles, arrived = warp.role.accesses, self._data_cycles(warp, row), self._arrival(queued)
+        table, turns, arrived = warp.role.accesses, self._data_turns(warp, row), self._arrival(queued)
         base = int(self.program.cta_bases[warp.cta, table.tensor[row["access"]]] + row["global_offset"])
         first, count = warp.of_row(row, "request_first"), warp.of_row(row, "request_count")
         rows = table.requests[first : first + count]
         fill, asked, awaited = self.l1.look_up([
             ((base + int(line["line_offset"])) // 128, int(line["sector_mask"])) for line in rows])
         for other in awaited:
-            crossing = cycles if other is awaited[0] and not asked else 0
+            crossing = turns if other is awaited[0] and not asked else Turns()
             other.waiting.append(partial(self._cross, arrived, crossing))
         self._expect(queued, max(0, len(awaited) + bool(asked) - 1))
         if asked:
             skip = sum(1 << number for number in range(count) if number not in asked)
-            self._ask(queued, leaves, arrived, cycles, skip, fill)
+            self._ask(queued, leaves, arrived, turns, skip, fill)
         elif not awaited:
-            self._hit(warp, arrived, leaves, passes, cycles)
+            self._hit(warp, arrived, leaves, passes, turns.all)
 
     def _hit(self, warp: WarpModel, arrived: Callable[[int], None], leaves: int, passes: int, cycles: int) -> None:
         shared, address_registers = self.gpu.shared, 2
@@ -641,11 +650,10 @@ class Sm:
         addresses = int(np.ceil(address_registers * 128 / self.gpu.mio.operand_bytes_per_cycle))
         arrived(warp.data_free + self.gpu.l1.hit_latency_cycles - addresses - shared.latency_cycles_per_wavefront)
 
-    def _cross(self, arrived: Callable[[int], None], cycles: int, time: int) -> int:
-        """Data from memory take their turn in the data stage, those of loads line by line, at full rate; returns when
-        they have passed."""
-        by_copy = getattr(arrived, "func", None) == self._copy_arrived
-        passed = (self.data_stage.move if by_copy else self.data_stage.serve_fully)(time, cycles) if cycles else time
+    def _cross(self, arrived: Callable[[int], None], turns: Turns, time: int) -> int:
+        """Data from memory take their turns in the data stage; returns when they have passed."""
+        early = self.data_stage.interval * turns.early
+        passed = self.data_stage.move(time, turns.all) - early if turns.all else time
         arrived(passed)
         return passed
 
@@ -705,7 +713,7 @@ class Sm:
         request = np.zeros(1, REQUEST_RECORD)
         request["time"], request["token"], request["flag"] = time, FENCE_TOKEN, -1
         warp.membar_end, warp.fence_state = 1 << 60, "membar"
-        self.env.process(self._travel(warp, request, lambda passed: setattr(warp, "membar_end", passed), 0, None))
+        self.env.process(self._travel(warp, request, lambda passed: setattr(warp, "membar_end", passed), Turns(), None))
 
     def serve(self, request: np.ndarray, lines: np.ndarray, done: np.ndarray) -> int:
         return int(serve(self.memory, self.machine, request, np.zeros(1, np.int64), lines, self.image.flags,
@@ -720,7 +728,7 @@ class Sm:
         return request
 
     def _ask(
-        self, queued: Queued, time: int, arrived: Callable[[int], None] | None, cycles: int, skip: int = 0,
+        self, queued: Queued, time: int, arrived: Callable[[int], None] | None, turns: Turns, skip: int = 0,
         fill: Fill | None = None,
     ) -> None:
         """Send an access to the memory system; ``skip``: lines that it does not ask for, a bit each."""
@@ -733,10 +741,10 @@ class Sm:
         request["cta"], request["flag"] = warp.cta, image["operand"] if image["flags"] & FLAG else -1
         if self._writes(row, queued.kind):
             request["is_write"], request["data_cycles"] = 1, self.write_cycles(warp, row)
-        self.env.process(self._travel(warp, request, arrived, cycles, fill))
+        self.env.process(self._travel(warp, request, arrived, turns, fill))
 
     def _travel(
-        self, warp: WarpModel, request: np.ndarray, arrived: Callable[[int], None] | None, cycles: int,
+        self, warp: WarpModel, request: np.ndarray, arrived: Callable[[int], None] | None, turns: Turns,
         fill: Fill | None,
     ) -> Process:
         """The memory serves requests in the order in which they leave the SM."""
@@ -745,7 +753,7 @@ class Sm:
         if self.serve(request, warp.role.accesses.requests, done) and arrived is not None:
             if done["flag"][0] >= 0:
                 self.env.process(self._learn(warp, done[0]))
-            self.env.process(self._answer(arrived, done[0], cycles, fill))
+            self.env.process(self._answer(arrived, done[0], turns, fill))
 
     def _learn(self, warp: WarpModel, done: np.void) -> Process:
         """What a poll found."""
@@ -753,11 +761,11 @@ class Sm:
         warp.missing, warp.polls = int(done["flag"]), True
 
     def _answer(
-        self, arrived: Callable[[int], None], done: np.void, cycles: int, fill: Fill | None = None
+        self, arrived: Callable[[int], None], done: np.void, turns: Turns, fill: Fill | None = None
     ) -> Process:
         """Data cross the data stage when they arrive; so do those of the accesses that wait for the same sectors."""
         yield self.env.timeout(done["time"] - self.env.now)
-        passed = self._cross(arrived, cycles, int(done["time"]))
+        passed = self._cross(arrived, turns, int(done["time"]))
         if fill is not None:
             fill.is_there = True
             for waiting in fill.waiting:

@@ -83,7 +83,7 @@ def test_shared_memory_takes_its_part_of_the_capacity(shared_kib: int, hits: boo
 
 
 def _one_access(lines: list[tuple[int, int]]) -> np.ndarray:
-    access = np.zeros(1, [("first", "<i4"), ("count", "<i4"), ("data_cycles", "<i4")])
+    access = np.zeros(1, [("first", "<i4"), ("count", "<i4"), ("data_cycles", "<i4"), ("early_cycles", "<i4")])
     access["count"], access["data_cycles"] = len(lines), 1
     return access
 
