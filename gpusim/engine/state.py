@@ -31,7 +31,7 @@ WARPS_PER_WARPGROUP = 4
 WGMMAS = 256
 """wgmma that a warp may have issued and that the tensor pipe has not started."""
 WARP_ACCESSES = 8
-"""Most shared loads of a warp beside the load/store unit's buffer; how many there are is a number of the GPU."""
+"""Most shared-memory accesses of a warp that the load/store unit has in hand; how many is a number of the GPU."""
 PATHS = 16
 """Most paths through the data stage."""
 QUEUE = len(Pipe)
