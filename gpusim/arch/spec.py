@@ -105,6 +105,7 @@ class L1(Section):
     sector_bytes: Count = Field(description="Bytes fetched together.")
     hit_latency_cycles: Cycles = Field(description="Pointer chase that hits.")
     bytes_per_cycle: Rate = Field(description="Bytes of hits an SM reads per cycle.")
+    reads_under_way: Count = Field(description="Requests of loads and copies that an SM can have under way to L2.")
     tag_entries: Count = Field(description="Global accesses and cp.async whose lines wait for the tag stage.")
     tag_interval_cycles: Count = Field(description="Cycles between two lines whose tags are checked.")
     whole_line_cycles: Rate = Field(description="The same for a whole line that eight lanes of a cp.async copy.")

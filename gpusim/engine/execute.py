@@ -79,7 +79,7 @@ def await_writes(sm, warp, acc, win, s, w, row, time):
     request.time = max(time, max(sm.tag_stage, sm.write_port))
     request.sm, request.slot, request.token = s, w, FENCE_TOKEN
     request.count, request.data_cycles, request.is_write, request.asynchronous, request.flag = 0, 0, 0, 0, -1
-    request.bytes = request.lead = request.last = request.early = 0
+    request.bytes = request.lead = request.last = request.early = request.reads = 0
     request.sequence, request.op, request.age = sm.sequence, warp.op, warp.age
     request.l1, request.skip = 0, 0
     warp.membar_end, warp.fence_state = NEVER, MEMBAR_STATE

@@ -115,7 +115,7 @@ def post(sm, warp, request, base, access, s, w, row, op, time, token, number, sk
     request.fill = ALL_SECTORS if row.flags & WHOLE_LINE else 0
     request.l1, request.skip = number, skip
     request.early = access.early_cycles
-    request.bytes = request.lead = request.last = 0
+    request.bytes = request.lead = request.last = request.reads = 0
     sm.sequence += 1
 
 
@@ -182,6 +182,16 @@ def pass_l1(st, mach, s, w, row, access, base, token, leaves):
 
 
 @njit(cache=True, nogil=True)
+def requests_sent(access, skip):
+    """How many requests an access sends to L2: none for lines that L1 has, or expects, a bit of ``skip`` each."""
+    requests = np.int64(access.count)
+    while skip:
+        skip &= skip - 1
+        requests -= 1
+    return requests
+
+
+@njit(cache=True, nogil=True)
 def reach_memory(st, mach, acc, bases, win, s, w, row, op, token, start):
     """A global access: through the load/store unit, then a request if any lane needs what L1 does not have."""
     sm, warp = st.sms[s], st.warps[s, w]
@@ -200,7 +210,11 @@ def reach_memory(st, mach, acc, bases, win, s, w, row, op, token, start):
         if sm.data_stage > stage:
             record_stage(win, sm, w, warp, row.pc, op, np.int64(access.data_cycles))
     if number or not row.cached:
-        post(sm, warp, win.requests[win.counts[0]], base, access, s, w, row, op, leaves, token, number, skip)
+        request = win.requests[win.counts[0]]
+        post(sm, warp, request, base, access, s, w, row, op, leaves, token, number, skip)
+        if not request.is_write:
+            request.reads = requests_sent(access, skip)
+            sm.under_way += request.reads
         win.counts[0] += 1
 
 

@@ -80,7 +80,7 @@ def answer(row, mach, request, last, flag):
     row["age"], row["flag"] = request.age, flag
     row["data_cycles"], row["early"], row["l1"] = request.data_cycles, request.early, request.l1
     row["bytes"], row["lead"], row["last"] = request.bytes, request.lead, request.last
-    row["cta"] = -1
+    row["cta"], row["reads"] = -1, request.reads
 
 
 @njit(cache=True, nogil=True)

@@ -8,7 +8,7 @@ from numba import njit
 from gpusim.engine.state import NEVER, QUEUE, QUEUE_ENTRIES
 
 __all__ = ["BARRIERS", "COMMITS", "NOTHING", "SHARED", "SIGNALS", "TAGGED", "WRITES", "choose_next", "enqueue",
-           "keep_buffer", "pass_buffer", "take_head", "turn_in_buffer"]
+           "free_reads", "keep_buffer", "pass_buffer", "take_head", "turn_in_buffer"]
 
 NOTHING, SHARED, TAGGED, COMMITS, WRITES, SIGNALS, BARRIERS = range(7)
 """What an instruction needs of the load/store unit: a turn (predicated off), an entry for its wavefronts, an
@@ -41,11 +41,12 @@ def enqueue(sm, parts, mach, p, warp, w, work, token, registers, time):
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def head_time(sm, part):
-    """When the oldest instruction of a queue can have its turn.
+def head_time(sm, part, mach):
+    """When the oldest instruction of a queue can have its turn; NEVER while an answer of L2 decides.
 
     Its registers have to go after those of the sub-partition's instructions before it. What finds no room in front of
-    the tag stage holds back its own sub-partition only (copy_source.csv).
+    the tag stage holds back its own sub-partition only (copy_source.csv); so do loads and
+    copies while the SM has as many requests under way to L2 as it can (reads_under_way.csv).
     """
     if part.queue_first == part.queue_last:
         return NEVER
@@ -53,6 +54,8 @@ def head_time(sm, part):
     work, time = part.queue_work[i], part.queue_time[i]
     if work == BARRIERS:
         return time
+    if work == TAGGED and sm.under_way >= mach.reads_under_way:
+        return NEVER
     time = max(time, part.operand_free)
     return max(time, sm.tags[sm.tag_head]) if work in (TAGGED, COMMITS) else time
 
@@ -75,12 +78,22 @@ def choose_next(sm, parts, mach, now):
     sm.next_turn = NEVER
     for turn in range(1, PARTS + 1):
         p = (sm.last_part + turn) % PARTS
-        time = max(now, head_time(sm, parts[p]))
+        time = max(now, head_time(sm, parts[p], mach))
         if time < sm.next_turn:
             sm.next_turn, sm.next_part = time, p
     sm.next_accept = sm.next_turn
     if sm.next_turn < NEVER:
         sm.next_accept = max(sm.next_turn, room_time(sm, parts[sm.next_part], mach))
+
+
+@njit(cache=True, nogil=True)
+def free_reads(sm, parts, mach, requests, time):
+    """L2 has answered so many requests, which are no longer under way. What waited for that can have its turn, unless
+    another one has it."""
+    was_full = sm.under_way >= mach.reads_under_way
+    sm.under_way -= requests
+    if was_full and sm.under_way < mach.reads_under_way and time <= sm.next_turn:
+        choose_next(sm, parts, mach, time)
 
 
 @njit(cache=True, nogil=True)

@@ -118,7 +118,7 @@ def dispatch_time(part, mach, win, row, time):
         time = wide_start(part, mach, time)
     elif row.triple:
         time = max(time, part.tensor_start + win.reads[part.tensor_reads].triple_after + part.fetched)
-    elif row.vector:
+    elif row.vector == 1:
         time = max(time, part.tensor_start + win.reads[part.tensor_reads].vector_after)
     elif row.pipe == TENSOR:
         return tensor_start(part, win.reads[row.reads], row.fetches, time)

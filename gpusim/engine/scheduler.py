@@ -18,6 +18,7 @@ from gpusim.engine.l1 import REQUESTS
 from gpusim.engine.lsu import NO_BOARD, accept
 from gpusim.engine.machine import POLICIES
 from gpusim.engine.mbarriers import deliver_copies
+from gpusim.engine.queues import free_reads
 from gpusim.engine.register_reads import charge_vector, dispatch_time
 from gpusim.engine.resources import pass_data_stage
 from gpusim.engine.result import EVENT_KINDS, WARP_STATES
@@ -342,6 +343,7 @@ def accept_answer(st, mach, ops, win, s, done):
         receive_message(st, mach, ops, win.arrivals, s, done)
         return np.int64(0)
     warp = st.warps[s, done.slot]
+    free_reads(st.sms[s], st.parts[s], mach, done.reads, done.time)
     passed = complete(st.sms[s], st.parts[s, done.slot % 4], mach, warp, ops, done)
     if warp.async_arrivals and passed:
         deliver_copies(st, mach, ops, win.arrivals, s, warp)

@@ -143,6 +143,7 @@ SM = np.dtype([
     ("wgmma_event", "<i8"),  # when the tensor pipe can start the next wgmma, NEVER: none waits
     ("wgmma_queued", "<i8"),  # those that first warps have issued and that the tensor pipe has not started
     ("tag_stage", "<i8"), ("write_port", "<i8"),
+    ("under_way", "<i8"),  # requests of loads and copies that L2 has not answered
     ("copy_writes", "<i8"),  # when data of copies that bypass L1 have been written
     ("turns", "<i8"), ("answered", "<i8"),  # of the port that stores have taken; stores that L2 has, see STORE_ANSWERS
     ("barrier_unit", "<i8"), ("sequence", "<i8"), ("warp_cycles", "<i8"),
@@ -161,21 +162,22 @@ REQUEST_RECORD = np.dtype([
     ("first", "<i4"), ("count", "<i4"), ("data_cycles", "<i4"), ("slot", "<i2"), ("token", "<i2"), ("is_write", "<i4"),
     ("asynchronous", "<i4"), ("fill", "<i8"), ("early", "<i4"),
     ("cta", "<i4"), ("flag", "<i4"), ("l1", "<i4"), ("skip", "<i8"), ("bytes", "<i4"), ("lead", "<i4"), ("last", "<i4"),
-    ("ranks", "<i4"),
+    ("ranks", "<i4"), ("reads", "<i4"),
 ], align=True)
 """One global access of one warp on its way to L2. token: cp.async group or scoreboard barrier; age: which warp asked,
 for a slot may have another one when the answer comes; fill: sectors that a miss brings along; early: of data_cycles,
 those over when the last data come; flag: row of FLAG_OP or -1; l1: its number in the SM's L1, 0 if that keeps nothing
-of it; skip: lines that need not be asked for, a bit each; asynchronous: 1 cp.async, BULK: (part of) a bulk copy, with
-its bytes, how long after the issue it leaves, whether it is the last part, and the mbarrier as token; ranks: CTAs of
-the cluster that its data go to, a bit each, 0: the one that asked. More than BULK: a message to other SMs
-(gpusim.engine.messages). A request with the token FENCE asks when the SM's writes have been performed."""
+of it; skip: lines that need not be asked for, a bit each; reads: requests that keep others from leaving until the
+answer comes; asynchronous: 1 cp.async, BULK: (part of) a bulk copy, with its bytes, how long after the issue it leaves,
+whether it is the last part, and the mbarrier as token; ranks: CTAs of the cluster that its data go to, a bit each, 0:
+the one that asked. More than BULK: a message to other SMs (gpusim.engine.messages). A request with the token FENCE asks
+when the SM's writes have been performed."""
 BULK = 2
 FENCE_TOKEN = 64  # no scoreboard barrier, no group
 COMPLETION = np.dtype([
     ("time", "<i8"), ("op", "<i8"), ("issued", "<i8"), ("age", "<i8"), ("sm", "<i4"), ("data_cycles", "<i4"),
     ("slot", "<i2"), ("token", "<i2"), ("asynchronous", "<i4"), ("flag", "<i4"), ("l1", "<i4"), ("bytes", "<i4"),
-    ("lead", "<i4"), ("last", "<i4"), ("cta", "<i4"), ("early", "<i4"),
+    ("lead", "<i4"), ("last", "<i4"), ("cta", "<i4"), ("early", "<i4"), ("reads", "<i4"),
 ], align=True)
 """All data of one access have arrived at the SM. flag: of a poll, what WARP.flag becomes; -1: no poll. cta: whom data
 or a message of another SM is for, and slot is its CTA slot; -1: the warp in ``slot`` asked."""

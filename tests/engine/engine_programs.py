@@ -11,6 +11,7 @@ import numpy as np
 from gpusim.arch import GpuSpec, load_gpu
 from gpusim.engine import EVENT_KINDS, RecordWindow, SimulationResult, simulate
 from gpusim.program import (
+    PREDICATE_BASE,
     CtaClass,
     Launch,
     MBarrier,
@@ -55,6 +56,7 @@ class Row:
     line: int = 0
     reads: tuple[int, ...] = ()  # registers; of a tensor instruction its A operand first
     constant: int = -1  # byte of the constant bank that it reads
+    sets: bool = False  # predicates, and no register
 
 
 @dataclass(frozen=True)
@@ -210,6 +212,7 @@ def _ops(body: Sequence[Row], names: list[str], statics: dict[str, Static], pref
         op["shared_offset"], op["global_offset"] = part.arrivals, part.bytes
         op["access"] = names.index(part.access) if part.access else -1
         op["src_start"][:len(part.reads)], op["src_count"][:len(part.reads)] = part.reads, 1
+        op["dst_start"], op["dst_count"] = (PREDICATE_BASE, 1) if part.sets else (0, 0)
     return ops
 
 

@@ -109,6 +109,7 @@ class Sm:
         every = (row for cta in program.classes for role in cta.roles for row in role.ops)
         self.lines = {self._line(row): 0 for row in islice(filter(self._reads_constant, every), 1)}
         self.l1 = L1Model(self._l1_bytes())
+        self.under_way = 0  # requests that L2 has not answered
         self.tag_entries = deque([0] * gpu.l1.tag_entries, gpu.l1.tag_entries)
         self.buffer = deque([0] * gpu.mio.buffer_registers, gpu.mio.buffer_registers)
         self.front, self.addresses, self.turn = 0, Server(), 0
@@ -458,6 +459,8 @@ class Sm:
         looks_up = queued.work == "global" and not self._writes(queued.row, queued.kind)
         if (looks_up or queued.work == "commit") and now < self.tag_entries[0]:
             return False
+        if looks_up and self.under_way >= self.gpu.l1.reads_under_way:
+            return False
         return queued.work == "barrier" or now >= part.operands.free
 
     def _has_room(self, queued: Queued, now: int) -> bool:
@@ -741,11 +744,15 @@ class Sm:
         request["cta"], request["flag"] = warp.cta, image["operand"] if image["flags"] & FLAG else -1
         if self._writes(row, queued.kind):
             request["is_write"], request["data_cycles"] = 1, self.write_cycles(warp, row)
-        self.env.process(self._travel(warp, request, arrived, turns, fill))
+            self.env.process(self._travel(warp, request, arrived, turns, fill))
+            return
+        sent = int(request["count"][0]) - skip.bit_count()
+        self.under_way += sent
+        self.env.process(self._travel(warp, request, arrived, turns, fill, sent))
 
     def _travel(
         self, warp: WarpModel, request: np.ndarray, arrived: Callable[[int], None] | None, turns: Turns,
-        fill: Fill | None,
+        fill: Fill | None, sent: int = 0,
     ) -> Process:
         """The memory serves requests in the order in which they leave the SM."""
         yield self.env.timeout(int(request["time"][0]) - self.env.now)
@@ -753,7 +760,7 @@ class Sm:
         if self.serve(request, warp.role.accesses.requests, done) and arrived is not None:
             if done["flag"][0] >= 0:
                 self.env.process(self._learn(warp, done[0]))
-            self.env.process(self._answer(arrived, done[0], turns, fill))
+            self.env.process(self._answer(arrived, done[0], turns, fill, sent))
 
     def _learn(self, warp: WarpModel, done: np.void) -> Process:
         """What a poll found."""
@@ -761,10 +768,11 @@ class Sm:
         warp.missing, warp.polls = int(done["flag"]), True
 
     def _answer(
-        self, arrived: Callable[[int], None], done: np.void, turns: Turns, fill: Fill | None = None
+        self, arrived: Callable[[int], None], done: np.void, turns: Turns, fill: Fill | None = None, sent: int = 0
     ) -> Process:
         """Data cross the data stage when they arrive; so do those of the accesses that wait for the same sectors."""
         yield self.env.timeout(done["time"] - self.env.now)
+        self.under_way -= sent
         passed = self._cross(arrived, turns, int(done["time"]))
         if fill is not None:
             fill.is_there = True

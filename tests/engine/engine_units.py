@@ -174,7 +174,7 @@ class Part:
             return self.wide_start(gpu, now)
         if image["triple"]:
             return max(now, self.tensor_start + self.reads.triple_after_cycles + self.fetched)
-        if image["vector"]:
+        if image["vector"] == 1:  # what sets predicates has no result to write (operand_slots.csv)
             return max(now, self.tensor_start + self.reads.vector_after_cycles)
         return now
 

@@ -207,7 +207,8 @@ SLOTS = pd.read_csv(find_data("gpusim/data/hardware/h200/operand_slots.csv"), ke
     ["kind", "banks", "offset_cycles", "reuse"])
 BETWEEN = {
     "MUFU.EX2 Zr": ("e", ("MUFU.EX2", (1,))), "I2F Zr": ("e", ("I2F.RP", (1,))),
-    "LOP3 rrZ": ("eo", ("LOP3.LUT", (1, 2))), "IMAD rrr": ("eoe", ("IMAD", (1, 2, 3))), "NOP": ("", ("NOP", ())),
+    "ISETP rr": ("eo", ("ISETP.NE.AND", (1, 2))), "LOP3 rrZ": ("eo", ("LOP3.LUT", (1, 2))),
+    "IMAD rrr": ("eoe", ("IMAD", (1, 2, 3))), "NOP": ("", ("NOP", ())),
 }
 """By what operand_slots.csv calls it: banks, mnemonic and registers."""
 GROUPS = 30
@@ -219,7 +220,8 @@ def group_cycles(kind: str, offset: int) -> float:
     """Cycles of a loop of groups of three HMMA that keep A, with an instruction behind the first one."""
     mnemonic, registers = BETWEEN[kind][1]
     tensor = Row("HMMA.16816.F32", stall=6, reads=(4,))
-    one = [replace(tensor, stall=offset), Row(mnemonic, stall=6 - offset, reads=registers), tensor, tensor]
+    between = Row(mnemonic, stall=6 - offset, reads=registers, sets=mnemonic.startswith("ISETP"))
+    one = [replace(tensor, stall=offset), between, tensor, tensor]
     turns = loop([*one * GROUPS, Row("BRA", stall=6, jumps=True)], 4)
     issued = issue_cycles(run(program([(4, turns)], {}), small_gpu()))
     return float(issued[-1] - issued[4 * GROUPS]) / 3
