@@ -35,6 +35,7 @@ from gpusim.experiments.micro.shared import shared_probes
 from gpusim.experiments.micro.slots import slot_probes
 from gpusim.experiments.micro.tiles import TILE_ROWS
 from gpusim.experiments.micro.traffic import traffic_probes
+from gpusim.experiments.micro.under_way import ROWS, under_way_probes
 from gpusim.experiments.micro.validate import mechanism_table
 from gpusim.experiments.micro.warpgroup import warpgroup_probes
 from gpusim.experiments.micro.writes import CLASS_ROWS, PITCH_ROWS, write_probes
@@ -65,6 +66,7 @@ def test_no_row_of_a_table_is_dropped_silently() -> None:
     measured += len(pd.read_csv(HARDWARE / "h200/second_half.csv").query("hint == 1 or data_in == 'L2'"))
     traffic = pd.read_csv(HARDWARE / "h200/reads_beside_writes.csv")
     measured += int((traffic[["read_bytes_per_cycle", "write_bytes_per_cycle"]] > 0).to_numpy().sum())
+    measured += len(pd.read_csv(HARDWARE / "h200/reads_under_way.csv").query(ROWS))
     measured += rows_in("h200/cutlass_replays.csv")
     assert len(all_probes()) == measured + len(list(recorded_probes()))
 
@@ -83,6 +85,12 @@ def test_compiled_cutlass_kernels_take_as_long_as_on_the_chip(kernel: str) -> No
 def test_l2_reads_and_writes_side_by_side_and_lines_in_part_cost_a_cycle(what: str, within_pct: float) -> None:
     row = run_probe(next(p for p in traffic_probes() if p.what == what), load_gpu("h100"))
     assert abs(row["error_pct"]) < within_pct
+
+
+@pytest.mark.parametrize("what", ["rows of 64 B, 64 B apart in shared memory, 3072 at once",
+                                  "rows of 128 B, 128 B apart in shared memory, 1536 at once"])
+def test_an_sm_has_a_thousand_rows_under_way_at_most(what: str) -> None:
+    assert run_probe(next(p for p in under_way_probes() if p.what == what), load_gpu("h200"))["within_level"]
 
 
 @pytest.mark.parametrize("operation", [

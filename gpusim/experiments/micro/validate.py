@@ -28,6 +28,7 @@ from gpusim.experiments.micro.shared import shared_probes
 from gpusim.experiments.micro.slots import slot_probes
 from gpusim.experiments.micro.tiles import tile_probes
 from gpusim.experiments.micro.traffic import traffic_probes
+from gpusim.experiments.micro.under_way import under_way_probes
 from gpusim.experiments.micro.warpgroup import warpgroup_probes
 from gpusim.experiments.micro.writes import write_probes
 
@@ -50,7 +51,7 @@ def all_probes() -> list[Probe]:
     """Every measured or published number there is a probe for."""
     compiled = [*pipe_probes(), *shared_probes(), *copy_probes(), *slot_probes(), *crossing_probes(), *write_probes()]
     compiled += [*memory_probes(), *warpgroup_probes(), *instruction_probes(), *half_probes(), *tile_probes(),
-                 *traffic_probes(), *replay_probes()]
+                 *traffic_probes(), *under_way_probes(), *replay_probes()]
     return [*compiled, *recorded_probes(), *published_probes(), *published_tables()]
 
 
