@@ -217,6 +217,8 @@ class Fetch(Section):
 class Barrier(Section):
     base_cycles: Cycles = Field(description="BAR.SYNC of a CTA without warps: the constant part.")
     cycles_per_warp: Cycles = Field(description="What each warp of the CTA adds.")
+    after_access_cycles: Cycles = Field(
+        description="From the end of a warp's last shared-memory access before it until the barrier can open.")
 
 
 class Mbarrier(Section):

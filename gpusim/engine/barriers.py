@@ -13,9 +13,12 @@ __all__ = ["reach_barrier", "release_barriers"]
 
 @njit(cache=True, nogil=True)
 def arrive(sm, slot, warp, mach, operand, time):
-    """BAR: warps arrive one by one at the SM's barrier unit; returns when all may go on, 0 before the last."""
+    """BAR: warps arrive one by one at the SM's barrier unit, and each is there when its shared-memory accesses before
+    have left the data stage (barrier_arrival.csv); returns when all may go on, 0 before the last has come."""
     barrier, needed = operand & 15, operand >> 8 & 0xFF
     sm.barrier_unit = max(sm.barrier_unit, time) + mach.barrier_per_warp
+    accesses = warp.access_ends[(warp.access_count - 1) % mach.accesses_per_warp] + mach.barrier_after_access
+    slot.complete[barrier] = max(slot.complete[barrier], sm.barrier_unit + mach.barrier_base, accesses)
     slot.arrived[barrier] += 1
     slot.needed[barrier] = needed
     if warp.polls:
@@ -23,7 +26,7 @@ def arrive(sm, slot, warp, mach, operand, time):
     if slot.arrived[barrier] < (needed if needed else slot.warps):
         return 0
     slot.arrived[barrier] = 0
-    return sm.barrier_unit + mach.barrier_base
+    return slot.complete[barrier]
 
 
 @njit(cache=True, nogil=True)
@@ -56,4 +59,5 @@ def release_barriers(sm, slot, warps, parts, ops, mach, w, time):
     for barrier in range(NAMED_BARRIERS):
         if slot.arrived[barrier] > 0 and slot.arrived[barrier] >= slot.warps and slot.needed[barrier] == 0:
             slot.arrived[barrier] = 0
-            open_barrier(warps, parts, ops, w, barrier, max(sm.barrier_unit, time) + mach.barrier_base, slot.flag)
+            end = max(slot.complete[barrier], max(sm.barrier_unit, time) + mach.barrier_base)
+            open_barrier(warps, parts, ops, w, barrier, end, slot.flag)

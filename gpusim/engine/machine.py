@@ -35,6 +35,7 @@ class Machine(NamedTuple):
     commit_write: int
     barrier_base: int
     barrier_per_warp: int
+    barrier_after_access: int
     taken_branch: int
     constant_load: int
     fetch_next: int
@@ -112,6 +113,7 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         commit_write=spec.l1.commit_write_cycles,
         barrier_base=spec.barrier.base_cycles,
         barrier_per_warp=spec.barrier.cycles_per_warp,
+        barrier_after_access=spec.barrier.after_access_cycles,
         taken_branch=spec.issue.taken_branch_cycles,
         constant_load=spec.issue.constant_load_cycles,
         fetch_next=spec.fetch.next_cycles,

@@ -116,6 +116,7 @@ SUB_PARTITION = np.dtype([
 CTA_SLOT = np.dtype([
     ("cta", "<i8"), ("warps", "<i8"), ("end", "<i8"), ("flag", "<i8"), ("arrived", "<i8", (NAMED_BARRIERS,)),
     ("needed", "<i8", (NAMED_BARRIERS,)),  # warps, 0: all that are there
+    ("complete", "<i8", (NAMED_BARRIERS,)),  # when it can open as far as those that have come are concerned
     ("rank", "<i8"),  # in the cluster
     ("at_cluster_barrier", "<i8"),  # warps that stand at the cluster's barrier before the others have come
     ("cluster_arrivals", "<i8"), ("cluster_opened", "<i8"),  # of the CTA at that barrier; how often it has opened

@@ -87,6 +87,7 @@ class Asynchronous:
         self.tma, self.bulk_write = Server(), Server()
         self.tensor_free = 0
         self.arrived: dict[tuple[int, int], int] = defaultdict(int)
+        self.complete: dict[tuple[int, int], int] = defaultdict(int)
         self.env.process(self._tensor_pipe())
 
     def execute(self, warp: WarpModel, kind: Kind, image: np.void, now: int) -> None:
@@ -301,14 +302,15 @@ class Asynchronous:
     # BAR.
 
     def barrier(self, warp: WarpModel, operand: int, peers: Callable[[], list[WarpModel]], end: int) -> None:
-        """All live warps of the CTA have to come, or as many as the instruction says."""
+        """All live warps of the CTA have to come, or as many as the instruction says, and to be there."""
         barrier, needed = operand & 15, operand >> 8 & 0xFF
         key = (warp.cta, barrier)
         self.arrived[key] += 1
+        self.complete[key] = max(self.complete[key], end)
         if self.arrived[key] < (needed or len(peers())):
             return
         self.arrived[key] = 0
         found = next((peer.missing for peer in peers() if peer.polls), 0)
         for peer in peers():
             if peer.at_barrier == barrier:
-                peer.at_barrier, peer.barrier_end, peer.missing = None, end, found
+                peer.at_barrier, peer.barrier_end, peer.missing = None, self.complete[key], found

@@ -780,8 +780,9 @@ class Sm:
                 waiting(passed)
 
     def _arrive(self, warp: WarpModel, operand: int, now: int) -> None:
-        """The barrier unit takes warps one by one."""
+        """The barrier unit takes warps one by one; what they have loaded and stored has to pass the data stage, too."""
         _, served = self.barrier_unit.serve(now, self.gpu.barrier.cycles_per_warp)
+        after = warp.access_ends[-1] + self.gpu.barrier.after_access_cycles if warp.access_ends else 0
         self.units.barrier(warp, operand, lambda: [peer for part in self.parts for peer in part.warps
                                                    if peer.live and peer.cta == warp.cta],
-                           served + self.gpu.barrier.base_cycles)
+                           max(served + self.gpu.barrier.base_cycles, after))

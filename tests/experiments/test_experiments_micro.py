@@ -19,6 +19,8 @@ from gpusim.engine import EVENT_KINDS, SimulationResult
 from gpusim.engine.result import EVENT
 from gpusim.errors import UserError
 from gpusim.experiments.micro import Probe, all_probes, validate_micro
+from gpusim.experiments.micro.arrivals import ROWS as ARRIVAL_ROWS
+from gpusim.experiments.micro.arrivals import arrival_probes
 from gpusim.experiments.micro.compiled import HARDWARE, CompiledKernel, key_values, replay
 from gpusim.experiments.micro.crossings import crossing_probes
 from gpusim.experiments.micro.halves import half_probes
@@ -67,6 +69,7 @@ def test_no_row_of_a_table_is_dropped_silently() -> None:
     traffic = pd.read_csv(HARDWARE / "h200/reads_beside_writes.csv")
     measured += int((traffic[["read_bytes_per_cycle", "write_bytes_per_cycle"]] > 0).to_numpy().sum())
     measured += len(pd.read_csv(HARDWARE / "h200/reads_under_way.csv").query(ROWS))
+    measured += len(pd.read_csv(HARDWARE / "h200/barrier_arrival.csv").query(ARRIVAL_ROWS))
     measured += rows_in("h200/cutlass_replays.csv")
     assert len(all_probes()) == measured + len(list(recorded_probes()))
 
@@ -91,6 +94,15 @@ def test_l2_reads_and_writes_side_by_side_and_lines_in_part_cost_a_cycle(what: s
                                   "rows of 128 B, 128 B apart in shared memory, 1536 at once"])
 def test_an_sm_has_a_thousand_rows_under_way_at_most(what: str) -> None:
     assert run_probe(next(p for p in under_way_probes() if p.what == what), load_gpu("h200"))["within_level"]
+
+
+@pytest.mark.parametrize("count", [1, 6, 8, 12])
+@pytest.mark.parametrize("ways", [1, 4, 8])
+@pytest.mark.parametrize("kind", ["ldmatrix", "ld.shared", "st.shared"])
+def test_a_barrier_opens_when_accesses_before_it_have_left_the_data_stage(kind: str, ways: int, count: int) -> None:
+    what = f"{count} {kind} of {ways} ways in front of BAR"
+    row = run_probe(next(p for p in arrival_probes() if p.what == what), load_gpu("h200"))
+    assert row["within_level"], row
 
 
 @pytest.mark.parametrize("operation", [
