@@ -7,7 +7,6 @@
 #include <cuda_runtime.h>
 #include <cuda_fp16.h>
 #define CK(x) do{cudaError_t e=(x); if(e!=cudaSuccess){fprintf(stderr,"%s:%d %s\n",__FILE__,__LINE__,cudaGetErrorString(e));exit(1);} }while(0)
-__device__ unsigned smids[65536];
 __device__ __forceinline__ unsigned now(){ unsigned t; asm volatile("mov.u32 %0,%%clock;":"=r"(t)::"memory"); return t; }
 template<int BK,int SW> struct Sm { static constexpr int LD = BK + (SW==1?8:0);
   static __device__ __forceinline__ int off(int r,int kc){
