@@ -77,6 +77,7 @@ class Mio(Section):
     queue_depth: Count = Field(description="Memory instructions a sub-partition may have waiting for the LSU.")
     buffer_registers: Count = Field(ge=6, le=32, description="32-bit registers of a warp, address and data, of the "
                                     "instructions that the LSU has taken, in order; STG.128 has six.")
+    copy_buffer_registers: Count = Field(ge=3, le=8, description="What an LDGSTS takes of them.")
     accesses_per_warp: Count = Field(le=8, description="Shared-memory accesses of a warp that the LSU has in hand; the "
                                      "next one waits at the front of that buffer, and all behind it with it.")
     operand_bytes_per_cycle: Count = Field(description="Addresses and data one sub-partition sends to the LSU.")
@@ -106,7 +107,10 @@ class L1(Section):
     hit_latency_cycles: Cycles = Field(description="Pointer chase that hits.")
     bytes_per_cycle: Rate = Field(description="Bytes of hits an SM reads per cycle.")
     reads_under_way: Count = Field(description="Requests of loads and copies that an SM can have under way to L2.")
-    tag_entries: Count = Field(description="Global accesses and cp.async whose lines wait for the tag stage.")
+    tag_entries: Count = Field(description="Entries of the queue for the tag stage: two for what sends addresses of 64 "
+                                           "bits, one for the end of a cp.async group.")
+    tag_lead_cycles: Cycles = Field(description="So long before the one in front of it has its first line looked up "
+                                                "an access leaves that queue.")
     tag_interval_cycles: Count = Field(description="Cycles between two lines whose tags are checked.")
     whole_line_cycles: Rate = Field(description="The same for a whole line that eight lanes of a cp.async copy.")
     copy_write_lead_cycles: Cycles = Field(
@@ -218,7 +222,7 @@ class Barrier(Section):
     base_cycles: Cycles = Field(description="BAR.SYNC of a CTA without warps: the constant part.")
     cycles_per_warp: Cycles = Field(description="What each warp of the CTA adds.")
     after_access_cycles: Cycles = Field(
-        description="From the end of a warp's last shared-memory access before it until the barrier can open.")
+        description="From the end of the last shared-memory access before it until BAR lets others pass.")
 
 
 class Mbarrier(Section):

@@ -19,7 +19,7 @@ DISPATCH, SLEEPING = WARP_STATES.index("dispatch_stall"), WARP_STATES.index("sle
 BARRIER, BRANCH = WARP_STATES.index("barrier"), WARP_STATES.index("branch_resolving")
 NO_INSTRUCTION, IMC_MISS = WARP_STATES.index("no_instruction"), WARP_STATES.index("imc_miss")
 MEMBAR, DRAIN = WARP_STATES.index("membar"), WARP_STATES.index("drain")
-EXIT = int(Kind.exit)
+BAR, EXIT = int(Kind.barrier), int(Kind.exit)
 STATE_EVENT, ISSUE_EVENT, SHARED_EVENT = (EVENT_KINDS.index(name) for name in ("state", "issue", "shared"))
 
 
@@ -57,7 +57,7 @@ def add_span(sm, line, state, start, end):
 
 @njit(cache=True, nogil=True)
 def throttle_state(row):
-    if row.queue == 0:
+    if row.queue == 0 or row.kind == BAR:
         return MIO
     return LG if row.queue == 1 else MATH
 

@@ -8,15 +8,16 @@ from numba import njit
 
 from gpusim.arch.instructions import Kind, Pipe
 from gpusim.engine.attribution import record, record_stage
+from gpusim.engine.barriers import issue_barrier
 from gpusim.engine.bulk import flush_group, start_load, start_store
 from gpusim.engine.clusters import use_cluster_barrier
 from gpusim.engine.fetch import await_constant
 from gpusim.engine.image import ACTIVE, FENCE, VARIABLE
 from gpusim.engine.lsu import NO_BOARD, post, writes
 from gpusim.engine.mbarriers import will_follow
-from gpusim.engine.operands import ARRIVE_ONLY, FLUSH, PLAIN
+from gpusim.engine.operands import FLUSH, PLAIN
 from gpusim.engine.operands import STORE as BULK_STORE
-from gpusim.engine.queues import BARRIERS, COMMITS, NOTHING, SHARED, SIGNALS, TAGGED, WRITES, enqueue
+from gpusim.engine.queues import COMMITS, NOTHING, SHARED, SIGNALS, TAGGED, WRITES, enqueue
 from gpusim.engine.resources import take_pipe
 from gpusim.engine.result import EVENT_KINDS, WARP_STATES
 from gpusim.engine.scoreboards import close_group, hold_board, release
@@ -138,10 +139,6 @@ def send(st, mach, ops, acc, win, s, w, row, time):
     work, token = NOTHING, np.int64(NO_BOARD)
     if row.flags & ACTIVE and row.kind == COMMIT:
         work = COMMITS
-    elif row.flags & ACTIVE and row.kind == BARRIER:
-        work = BARRIERS
-        if not row.operand & ARRIVE_ONLY:
-            warp.barrier_end = NEVER + (row.operand & 15)
     elif row.flags & ACTIVE and row.kind == MBARRIER and row.operand != PLAIN:
         work, token = SIGNALS, send_signal(st, mach, ops, win, s, w, row, time)
     elif row.flags & ACTIVE and row.kind != MBARRIER:
@@ -151,7 +148,7 @@ def send(st, mach, ops, acc, win, s, w, row, time):
                 token = expect(warp, acc[row.access + warp.warp_row].count, row, 1)
         else:
             work, token = SHARED, expect(warp, 0, row, 0)
-    enqueue(sm, st.parts[s], mach, w % 4, warp, w, work, token, row.registers, time)
+    enqueue(sm, st.parts[s], mach, w % 4, warp, w, work, token, row.buffered, time)
     if row.flags & ACTIVE and row.kind == COMMIT:
         close_group(warp, np.int64(row.write_barrier), time + row.latency)
 
@@ -162,6 +159,8 @@ def execute(st, mach, ops, acc, bases, win, s, w, row, time):
     sm, part, warp = st.sms[s], st.parts[s, w % 4], st.warps[s, w]
     if row.kind >= WGMMA and row.operand != PLAIN:
         asynchronous(st, mach, ops, acc, bases, win, s, w, row, time)
+    elif row.kind == BARRIER:
+        issue_barrier(st, mach, ops, s, w, row, time)
     elif row.flags & FENCE:
         await_writes(sm, warp, acc, win, s, w, row, time)
     else:

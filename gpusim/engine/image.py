@@ -26,9 +26,9 @@ IMAGE_OP = np.dtype([
     ("global_offset", "<i8"), ("pc", "<i4"), ("access", "<i4"), ("operand", "<i4"), ("interval", "<u2"),
     ("latency", "<u2"), ("stall", "u1"), ("wait_mask", "u1"), ("write_barrier", "u1"), ("read_barrier", "u1"),
     ("kind", "u1"), ("pipe", "u1"), ("flags", "u1"), ("queue", "i1"), ("operand_cycles", "u1"), ("path_cycles", "u1"),
-    ("lead_cycles", "u1"), ("hold_cycles", "u1"), ("registers", "u1"), ("address_cycles", "u1"), ("cached", "u1"),
-    ("wide", "u1"), ("triple", "u1"), ("vector", "u1"), ("fetches", "u1"), ("reads", "u1"), ("piece", "<u2"),
-    ("unit", "u1"), ("constant", "u1"),
+    ("lead_cycles", "u1"), ("hold_cycles", "u1"), ("registers", "u1"), ("buffered", "u1"), ("address_cycles", "u1"),
+    ("cached", "u1"), ("wide", "u1"), ("triple", "u1"), ("vector", "u1"), ("fetches", "u1"), ("reads", "u1"),
+    ("piece", "<u2"), ("unit", "u1"), ("constant", "u1"),
 ], align=True)
 """flags: 1 active, 2 the warp's next instruction is elsewhere (a taken branch), 4 yield, 8 variable latency,
 16 a miss in L2 brings the whole line, 32 waits until the SM's writes have been performed, 64 depends on a flag: then
@@ -38,10 +38,10 @@ queue: 0 for shared-memory instructions and cp.async, 1 for other global ones, -
 queue; the number says which throttle it is. An instruction that is predicated off passes through it all the same.
 operand_cycles: how long its addresses and data take to the load/store unit; path_cycles: until the next one's can
 follow; lead_cycles: until all but the last register are there, when a shared access can start; hold_cycles: how long
-reading them keeps the dispatcher from its own; registers: what it takes of the queue and of the unit's buffer;
-address_cycles: of the path that all sub-partitions share. cached: a load that L1 keeps. wide: reads its registers in
-two passes. triple: reads three registers; vector: one or two, in one pass, 2 if it writes predicates only. fetches: a
-tensor instruction with a new A; reads: its kind, see gpusim.engine.register_reads. piece: of the code, see
+reading them keeps the dispatcher from its own; registers: how many it reads; buffered: what it takes of the unit's
+buffer; address_cycles: of the path that all sub-partitions share. cached: a load that L1 keeps. wide: reads its
+registers in two passes. triple: reads three registers; vector: one or two, in one pass, 2 if it writes predicates only.
+fetches: a tensor instruction with a new A; reads: its kind, see gpusim.engine.register_reads. piece: of the code, see
 gpusim.engine.fetch. unit: whose room it needs to issue, a pipe or QUEUE. constant: line that it reads, see
 gpusim.engine.fetch. stall: the compiler's count, and what the hardware adds to it: while operands are read, and a cycle
 behind a yield that counts one (instructions.csv: chains with a NOP of that kind take 17 cycles, not 16)."""
@@ -73,7 +73,7 @@ ADDRESS_REGISTERS = {Kind.shared_load: 1, Kind.shared_store: 1, Kind.ldmatrix: 1
                      Kind.global_load: 2, Kind.global_store: 2, Kind.atomic: 2}
 """A shared address is one register per lane, a global one two, cp.async sends both."""
 QUEUES = {0: (Kind.shared_load, Kind.shared_store, Kind.ldmatrix, Kind.stmatrix, Kind.shuffle, Kind.async_copy,
-              Kind.commit, Kind.mbarrier, Kind.barrier),
+              Kind.commit, Kind.mbarrier),
           1: (Kind.global_load, Kind.global_store, Kind.atomic)}
 BULK_STORE = "TMASTG"
 STORE_PREFIXES = ("STG", BULK_STORE)  # operations of stores to global memory
@@ -194,13 +194,14 @@ def _ops(
                       + VARIABLE * cost["variable_latency"] + hints[source["pc"]] + BLOCKS * blocks)
     for queue, kinds in QUEUES.items():
         image["queue"][np.isin(cost["kind"], kinds)] = queue
-    image["queue"][(cost["kind"] == Kind.barrier) & (source["active"] == 0)] = -1
     image["stall"] += (source["stall"] == 1) & (source["yield_"] > 0)
     cycles = REGISTER_BYTES / spec.mio.operand_bytes_per_cycle
     registers = np.where(source["active"] > 0, _operand_registers(source, cost["kind"], role), 0)
     image["operand_cycles"] = np.ceil(registers * cycles)
     image["path_cycles"] = np.maximum(image["operand_cycles"], spec.mio.address_interval_cycles)
+    copies = (cost["kind"] == Kind.async_copy) & (source["active"] > 0)
     image["registers"] = np.maximum(registers, 1)
+    image["buffered"] = np.where(copies, spec.mio.copy_buffer_registers, image["registers"])
     image["hold_cycles"] = registers * spec.mio.register_read_cycles
     image["address_cycles"] = np.where(source["active"] > 0, _address_registers(cost["kind"]), 0) * np.uint8(
         REGISTER_BYTES // spec.mio.address_bytes_per_cycle)

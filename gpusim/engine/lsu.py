@@ -8,12 +8,11 @@ from numba import njit
 
 from gpusim.arch.instructions import Kind
 from gpusim.engine.attribution import record_stage
-from gpusim.engine.barriers import reach_barrier
+from gpusim.engine.barriers import follow_barrier
 from gpusim.engine.image import FLAG, WHOLE_LINE
 from gpusim.engine.l1 import look_up
 from gpusim.engine.mbarriers import use_mbarrier
 from gpusim.engine.queues import (
-    BARRIERS,
     COMMITS,
     NOTHING,
     SHARED,
@@ -31,6 +30,7 @@ from gpusim.engine.resources import (
     pass_data_stage,
     pass_tag_stage,
     path_room,
+    tag_room,
     write_copy,
 )
 from gpusim.engine.scoreboards import copy_arrived, settle_board
@@ -41,6 +41,7 @@ __all__ = ["NO_BOARD", "accept", "post", "writes"]
 
 NO_BOARD = 7
 ALL_SECTORS = 15
+ADDRESS_ENTRIES, COMMIT_ENTRIES = 2, 1  # of the queue for the tag stage: an entry has 32 bits of each lane
 LDMATRIX, SHARED_LOAD, ASYNC_COPY, GLOBAL_STORE, ATOMIC = (
     int(kind) for kind in (Kind.ldmatrix, Kind.shared_load, Kind.async_copy, Kind.global_store, Kind.atomic))
 REQUESTS, WAVEFRONTS, IDEAL, CONFLICTS = 0, 3, 6, 9  # first of load, store, ldgsts in COUNTERS
@@ -69,8 +70,9 @@ def pass_in_order(sm, warp, mach, row, arrival, waves, stores, start):
     place = warp.access_count % mach.accesses_per_warp
     front = turn_in_buffer(sm, start, max(path_room(sm, mach), warp.access_ends[place]))
     warp.data_free = pass_data_stage(sm, mach, max(arrival, front), waves, warp.data_free)
-    keep_buffer(sm, mach, warp.data_free - waves * mach.wavefront_interval if stores else front, row.registers)
+    keep_buffer(sm, mach, warp.data_free - waves * mach.wavefront_interval if stores else front, row.buffered)
     warp.access_ends[place], warp.access_count = warp.data_free, warp.access_count + 1
+    sm.drained = max(sm.drained, warp.data_free + mach.barrier_after_access)
     sm.counters[STAGE_CYCLES] += waves
 
 
@@ -88,11 +90,10 @@ def shared_access(sm, warp, mach, row, waves, groups, stores, start, late):
 
 
 @njit(cache=True, nogil=True)
-def take_turn(sm, mach, row, start):
-    """Pass the data stage without data, as copies do on their way to the tag stage, and what is predicated off.
-
-    Returns (when it leaves the buffer, when it has passed)."""
-    entered = pass_buffer(sm, mach, start, path_room(sm, mach), row.registers)
+def take_turn(sm, mach, row, start, room):
+    """Pass the data stage without data, as copies do on their way to the tag stage when that has ``room``, and what is
+    predicated off. Returns (when it leaves the buffer, when it has passed)."""
+    entered = pass_buffer(sm, mach, start, max(path_room(sm, mach), room), row.buffered)
     sm.counters[STAGE_CYCLES] += 1
     return entered, pass_data_stage(sm, mach, entered, 1, entered) - mach.wavefront_interval + 1
 
@@ -123,20 +124,22 @@ def post(sm, warp, request, base, access, s, w, row, op, time, token, number, sk
 def global_access(sm, warp, mach, row, access, stores, start):
     """LDG, STG, LDGSTS: operands, tags; then the memory system decides. Returns when the request leaves.
 
-    That is when its first tag passes; stores do not look tags up.
+    That is when its first tag passes; stores do not look tags up. What finds no room in the queue for the tag stage
+    waits at the front of the buffer, and all behind it wait, too. An access leaves that queue when the one in front of
+    it begins there (barrier_copies.csv).
     """
     if writes(row):
         return store(sm, warp, mach, row, access, stores, start)
+    room, begun = tag_room(sm, mach, ADDRESS_ENTRIES), sm.tag_begun
     if row.kind == ASYNC_COPY:
-        entered, passed = take_turn(sm, mach, row, start)
+        entered, passed = take_turn(sm, mach, row, start, room)
     else:
-        entered = passed = pass_buffer(sm, mach, start, start, row.registers)
+        entered = passed = pass_buffer(sm, mach, start, room, row.buffered)
     leaves = pass_tag_stage(sm, max(passed, start + row.operand_cycles), access.tag_cycles)
     if access.copy_cycles:
         write_copy(sm, leaves, access.copy_cycles)
-    occupy_tags(sm, mach, sm.tag_stage)
-    read = operands_read(mach, start, row)
-    settle_board(warp, row.read_barrier, max(read, entered) if row.kind == ASYNC_COPY else read)
+    occupy_tags(sm, mach, max(entered, begun - mach.tag_lead), ADDRESS_ENTRIES)
+    settle_board(warp, row.read_barrier, operands_read(mach, start, row))
     if row.kind == ASYNC_COPY:
         sm.counters[LDGSTS_COUNT] += 1
         count_shared(sm, access, LDGSTS)
@@ -232,6 +235,15 @@ def reach_shared(st, mach, acc, win, s, w, row, op, start, late):
 
 
 @njit(cache=True, nogil=True)
+def close_copies(sm, mach, row, time):
+    """LDGDEPBAR: it leaves the queue for the tag stage as copies do, but has passed when all lines before it have."""
+    pass_buffer(sm, mach, time, tag_room(sm, mach, COMMIT_ENTRIES), row.buffered)
+    occupy_tags(sm, mach, sm.tag_begun - mach.tag_lead, COMMIT_ENTRIES)
+    sm.drained = max(sm.drained, sm.tag_stage - mach.tag_lead)
+    sm.copy_writes = max(sm.copy_writes, time) + mach.commit_write
+
+
+@njit(cache=True, nogil=True)
 def accept(st, mach, ops, acc, bases, win, s, time):
     """The load/store unit takes the next instruction out of its queue at ``time``.
 
@@ -245,16 +257,12 @@ def accept(st, mach, ops, acc, bases, win, s, time):
     warp.queued -= 1
     warp.sent = time + 1
     if work == COMMITS:
-        pass_buffer(sm, mach, time, time, row.registers)
-        occupy_tags(sm, mach, sm.tag_stage)
-        sm.copy_writes = max(sm.copy_writes, time) + mach.commit_write
-    elif work == BARRIERS:
-        reach_barrier(st, mach, ops, s, w, row, time)
+        close_copies(sm, mach, row, time)
     elif work == NOTHING:
         if row.kind == SHARED_LOAD or row.kind == LDMATRIX:
             pass_in_order(sm, warp, mach, row, time, np.int64(1), False, time)
         else:
-            take_turn(sm, mach, row, time)
+            take_turn(sm, mach, row, time, time)
         record_stage(win, sm, w, warp, row.pc, op, np.int64(1))
     else:
         late = mach.write_beside_tensor if uses_tensor(part, time) else 0
@@ -267,5 +275,6 @@ def accept(st, mach, ops, acc, bases, win, s, time):
             reach_shared(st, mach, acc, win, s, w, row, op, start, np.int64(late))
         else:
             reach_memory(st, mach, acc, bases, win, s, w, row, op, part.queue_token[i], start)
+    follow_barrier(st, mach, ops, s, w, work, time)
     choose_next(sm, st.parts[s], mach, time)
     return p, w

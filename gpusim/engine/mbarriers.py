@@ -30,7 +30,7 @@ def waits_for(index, parity):
 @njit(cache=True, nogil=True)
 def pass_shared(sm, mach, row, start):
     """One turn at the data stage, on the way of all shared accesses; returns when it has passed."""
-    arrival = max(start + row.lead_cycles, pass_buffer(sm, mach, start, path_room(sm, mach), row.registers))
+    arrival = max(start + row.lead_cycles, pass_buffer(sm, mach, start, path_room(sm, mach), row.buffered))
     sm.counters[STAGE_CYCLES] += 1
     return pass_data_stage(sm, mach, arrival, 1, arrival) - mach.wavefront_interval + 1
 

@@ -7,13 +7,13 @@ from numba import njit
 
 from gpusim.engine.state import NEVER, QUEUE, QUEUE_ENTRIES
 
-__all__ = ["BARRIERS", "COMMITS", "NOTHING", "SHARED", "SIGNALS", "TAGGED", "WRITES", "choose_next", "enqueue",
+__all__ = ["COMMITS", "NOTHING", "SHARED", "SIGNALS", "TAGGED", "WRITES", "choose_next", "enqueue",
            "free_reads", "keep_buffer", "pass_buffer", "take_head", "turn_in_buffer"]
 
-NOTHING, SHARED, TAGGED, COMMITS, WRITES, SIGNALS, BARRIERS = range(7)
-"""What an instruction needs of the load/store unit: a turn (predicated off), an entry for its wavefronts, an
-entry of the queue for the tag stage (loads and copies; the end of a cp.async group), room in front of the port, a
-turn at an mbarrier, nothing (it passes on its way to the CTA's barrier)."""
+NOTHING, SHARED, TAGGED, COMMITS, WRITES, SIGNALS = range(6)
+"""What an instruction needs of the load/store unit: a turn (predicated off), an entry for its wavefronts,
+entries of the queue for the tag stage (loads and copies; the end of a cp.async group), room in front of the port, a
+turn at an mbarrier."""
 PARTS = 4
 
 
@@ -36,6 +36,8 @@ def enqueue(sm, parts, mach, p, warp, w, work, token, registers, time):
     note_room(part, mach)
     part.queue_size[i] = registers
     warp.queued += 1
+    warp.commits_queued += work == COMMITS
+    warp.stores_queued += work == WRITES
     if part.queue_last == part.queue_first + 1 and time <= sm.next_turn:  # else another one has its turn and keeps it
         choose_next(sm, parts, mach, time)
 
@@ -44,20 +46,16 @@ def enqueue(sm, parts, mach, p, warp, w, work, token, registers, time):
 def head_time(sm, part, mach):
     """When the oldest instruction of a queue can have its turn; NEVER while an answer of L2 decides.
 
-    Its registers have to go after those of the sub-partition's instructions before it. What finds no room in front of
-    the tag stage holds back its own sub-partition only (copy_source.csv); so do loads and
-    copies while the SM has as many requests under way to L2 as it can (reads_under_way.csv).
+    Its registers have to go after those of the sub-partition's instructions before it. Loads and copies hold back their
+    own sub-partition while the SM has as many requests under way to L2 as it can (reads_under_way.csv).
     """
     if part.queue_first == part.queue_last:
         return NEVER
     i = part.queue_first % QUEUE_ENTRIES
     work, time = part.queue_work[i], part.queue_time[i]
-    if work == BARRIERS:
-        return time
     if work == TAGGED and sm.under_way >= mach.reads_under_way:
         return NEVER
-    time = max(time, part.operand_free)
-    return max(time, sm.tags[sm.tag_head]) if work in (TAGGED, COMMITS) else time
+    return max(time, part.operand_free)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -65,8 +63,6 @@ def room_time(sm, part, mach):
     """When there is room in the load/store unit's buffer for that instruction's registers, and on the path that
     addresses of all sub-partitions share."""
     i = part.queue_first % QUEUE_ENTRIES
-    if part.queue_work[i] == BARRIERS:
-        return 0
     last = sm.buffer_head + part.queue_size[i] - 1
     return max(sm.buffer[last if last < mach.buffer_registers else last - mach.buffer_registers], sm.address_path)
 

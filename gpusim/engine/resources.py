@@ -15,6 +15,7 @@ __all__ = [
     "pass_data_stage",
     "pass_tag_stage",
     "path_room",
+    "tag_room",
     "take_pipe",
     "write_copy",
 ]
@@ -42,11 +43,20 @@ def take_pipe(part, mach, win, row, time):
         part.unit_free[TENSOR] = max(part.unit_free[TENSOR], time + mach.tensor_after_wide)
 
 
+@njit(cache=True, nogil=True, forceinline=True)
+def tag_room(sm, mach, entries):
+    """When so many entries of the queue for the tag stage are free."""
+    last = sm.tag_head + entries - 1
+    return sm.tags[last if last < mach.tag_entries else last - mach.tag_entries]
+
+
 @njit(cache=True, nogil=True)
-def occupy_tags(sm, mach, until):
-    """The instruction keeps its entry of the queue for the tag stage until its last line has passed."""
-    sm.tags[sm.tag_head] = until
-    sm.tag_head = sm.tag_head + 1 if sm.tag_head + 1 < mach.tag_entries else 0
+def occupy_tags(sm, mach, until, entries):
+    """An instruction keeps its entries of the queue for the tag stage until then."""
+    for _ in range(entries):
+        sm.tags[sm.tag_head] = until
+        sm.tag_head = sm.tag_head + 1 if sm.tag_head + 1 < mach.tag_entries else 0
+    sm.drained = max(sm.drained, until)
 
 
 @njit(cache=True, nogil=True)
@@ -106,9 +116,9 @@ def hold_data_stage(sm, mach, arrival, waves):
 @njit(cache=True, nogil=True)
 def pass_tag_stage(sm, arrival, cycles):
     """Take the L1 tag stage; returns when the first line passes."""
-    start = max(sm.tag_stage, arrival)
-    sm.tag_stage = start + cycles
-    return start
+    sm.tag_begun = max(sm.tag_stage, arrival)
+    sm.tag_stage = sm.tag_begun + cycles
+    return sm.tag_begun
 
 
 @njit(cache=True, nogil=True)

@@ -12,7 +12,7 @@ from gpusim.engine.state import BOARDS, GROUPS, NEVER
 __all__ = ["barrier_release", "boards_release", "close_group", "copy_arrived", "groups_release",
            "hold_board", "ready_time", "release", "retire_groups", "settle_board"]
 
-DEPBAR, EXIT = int(Kind.depbar), int(Kind.exit)
+BARRIER, DEPBAR, EXIT = int(Kind.barrier), int(Kind.depbar), int(Kind.exit)
 NO_BOARD = 7
 TOO_MANY_GROUPS = (f"more than {GROUPS - 2} cp.async groups of a warp are in flight, as many as can be simulated; wait "
                    "for some, or commit less often")
@@ -90,7 +90,7 @@ def barrier_release(warp, row):
 @njit(cache=True, nogil=True, forceinline=True)
 def ready_time(warp, row):
     """First cycle in which the control fields let the warp issue ``row``; NEVER while memory or a barrier decides."""
-    if warp.queued > 0 and (row.kind == EXIT or row.flags & FENCE):
+    if warp.queued > 0 and (row.kind == EXIT or row.flags & FENCE or (row.kind == BARRIER and warp.before_fence > 0)):
         return NEVER
     long_release, short_release = boards_release(warp, row)
     fetched = max(warp.code_end, warp.constant_end)

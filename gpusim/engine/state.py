@@ -70,6 +70,9 @@ WARP = np.dtype([
     ("drain", "<i8"),  # the last store is in the buffer in front of the port
     ("sent", "<i8"),  # the LSU has taken its last memory instruction
     ("queued", "<i8"),  # memory instructions that the LSU has not taken yet
+    ("commits_queued", "<i8"), ("stores_queued", "<i8"),  # of these ends of cp.async groups, global stores
+    ("before_arrival", "<i8"), ("before_fence", "<i8"),  # how many its last BAR waits for: to arrive, to pass the LSU
+    ("barrier_op", "<i8"),  # row of that BAR
     ("membar_end", "<i8"),  # end of a MEMBAR or a wait for wgmma, NEVER or more while it is not known
     ("fence_state", "<i8"),  # which of the two, as a warp state
     ("flag", "<i8"),  # 1 + FLAG_OP that the CTA's last poll found missing, 0: it was there
@@ -116,7 +119,6 @@ SUB_PARTITION = np.dtype([
 CTA_SLOT = np.dtype([
     ("cta", "<i8"), ("warps", "<i8"), ("end", "<i8"), ("flag", "<i8"), ("arrived", "<i8", (NAMED_BARRIERS,)),
     ("needed", "<i8", (NAMED_BARRIERS,)),  # warps, 0: all that are there
-    ("complete", "<i8", (NAMED_BARRIERS,)),  # when it can open as far as those that have come are concerned
     ("rank", "<i8"),  # in the cluster
     ("at_cluster_barrier", "<i8"),  # warps that stand at the cluster's barrier before the others have come
     ("cluster_arrivals", "<i8"), ("cluster_opened", "<i8"),  # of the CTA at that barrier; how often it has opened
@@ -150,6 +152,8 @@ SM = np.dtype([
     ("barrier_unit", "<i8"), ("sequence", "<i8"), ("warp_cycles", "<i8"),
     ("address_path", "<i8"), ("front", "<i8"), ("constant_path", "<i8"),
     ("buffer_head", "<i8"), ("buffer", "<i8", (QUEUE_ENTRIES,)),  # when its entries come free, a ring
+    ("tag_begun", "<i8"),  # when the last instruction's first line passed the tag stage
+    ("drained", "<i8"),  # when all accesses so far have left the data stage and the queue for the tag stage
     ("tag_head", "<i8"), ("tags", "<i8", (QUEUE_ENTRIES,)),  # the same of the queue for the tag stage
     ("record_start", "<i8"), ("record_end", "<i8"),  # cycles whose events are kept; empty unless the user asked
     ("states", "<i8", (len(WARP_STATES),)), ("counters", "<f8", (len(COUNTERS),)),

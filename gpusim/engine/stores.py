@@ -38,7 +38,7 @@ def store(sm, warp, mach, row, access, stores, start):
     """STG, RED: through the data stage, a cycle for each line (stores_beside.csv), into the buffer in front of the SM's
     port to the crossbar, where the warp may end. Returns when the port takes it."""
     room = max(sm.write_port - mach.store_buffer, confirmed(sm, stores, mach, access.data_cycles, start))
-    warp.drain = pass_buffer(sm, mach, start, max(room, path_room(sm, mach)), row.registers)
+    warp.drain = pass_buffer(sm, mach, start, max(room, path_room(sm, mach)), row.buffered)
     pass_data_stage(sm, mach, warp.drain, np.int64(access.count), warp.drain)
     sm.counters[STAGE_CYCLES] += access.count
     leaves = max(max(warp.drain, sm.write_port), start + row.operand_cycles)

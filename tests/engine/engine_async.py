@@ -302,7 +302,7 @@ class Asynchronous:
     # BAR.
 
     def barrier(self, warp: WarpModel, operand: int, peers: Callable[[], list[WarpModel]], end: int) -> None:
-        """All live warps of the CTA have to come, or as many as the instruction says, and to be there."""
+        """All live warps of the CTA have to come, or as many as the instruction says."""
         barrier, needed = operand & 15, operand >> 8 & 0xFF
         key = (warp.cta, barrier)
         self.arrived[key] += 1

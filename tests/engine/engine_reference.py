@@ -35,13 +35,14 @@ Process = Generator[simpy.Event, None, None]
 SHARED = (Kind.shared_load, Kind.shared_store, Kind.ldmatrix, Kind.stmatrix, Kind.shuffle)
 OTHER_GLOBAL = (Kind.global_load, Kind.global_store, Kind.atomic)
 GLOBAL = (*OTHER_GLOBAL, Kind.async_copy)
-QUEUED = (*SHARED, *GLOBAL, Kind.commit, Kind.mbarrier, Kind.barrier)
+QUEUED = (*SHARED, *GLOBAL, Kind.commit, Kind.mbarrier)
 STORES = (Kind.shared_store, Kind.stmatrix, Kind.global_store, Kind.atomic)
-UNADDRESSED = (Kind.commit, Kind.barrier)
 PARTS = 4
 SELECTION, ACCEPTANCE = 0.5, 0.75
 """Within a cycle: first what ends in it, then what the schedulers choose, then what the load/store unit takes."""
 LIMIT_CYCLES = 200_000
+ADDRESS_ENTRIES, COMMIT_ENTRIES = 2, 1
+"""Of the queue for the tag stage: an entry has 32 bits of each lane."""
 
 
 @dataclass
@@ -113,6 +114,7 @@ class Sm:
         self.tag_entries = deque([0] * gpu.l1.tag_entries, gpu.l1.tag_entries)
         self.buffer = deque([0] * gpu.mio.buffer_registers, gpu.mio.buffer_registers)
         self.front, self.addresses, self.turn = 0, Server(), 0
+        self.tag_begun = self.drained = 0
         self.chosen: int | None = None
         self.seen = Reference(states=np.zeros((len(program.statics), len(WARP_STATES)), np.int64))
         self._open_memory()
@@ -193,6 +195,8 @@ class Sm:
         entry = self._entry(warp)
         if warp.queued and (entry.kind == Kind.exit or self._image_row(warp)["flags"] & FENCE):
             return "drain" if entry.kind == Kind.exit else "membar"
+        if entry.kind == Kind.barrier and warp.before_fence:
+            return "mio_throttle"
         if now < part.dispatch_free:
             return "dispatch_stall"
         if self._is_queued(warp):
@@ -204,8 +208,7 @@ class Sm:
         return state if resource is not None and resource.count == resource.capacity else None
 
     def _is_queued(self, warp: WarpModel) -> bool:
-        kind = self._entry(warp).kind
-        return kind in QUEUED and (kind != Kind.barrier or bool(warp.row["active"]))
+        return self._entry(warp).kind in QUEUED
 
     def _needs(self, part: Part, warp: WarpModel) -> tuple[simpy.Resource | None, str]:
         """The pipe an instruction takes, and the state of a warp that waits for it."""
@@ -348,6 +351,8 @@ class Sm:
         resource, _ = self._needs(part, warp)
         if entry.kind in ASYNCHRONOUS and self._image_row(warp)["operand"] != PLAIN:
             self.units.execute(warp, entry.kind, self._image_row(warp), now)
+        elif entry.kind == Kind.barrier:
+            self._issue_barrier(warp, now)
         elif self._image_row(warp)["flags"] & FENCE:
             self._fence(warp, max(now, self.tag_stage.free, self.write_port.free))
         else:
@@ -412,10 +417,6 @@ class Sm:
         if row["active"] and kind == Kind.commit:
             queued.work = "commit"
             warp.commit(int(row["write_barrier"]), now + entry.latency_cycles)
-        elif kind == Kind.barrier:
-            queued.work, operand = "barrier", int(self._image_row(warp)["operand"])
-            warp.at_barrier = warp.at_barrier if operand & ARRIVE_ONLY else operand & 15
-            warp.defers = self.program.statics[row["pc"]].mnemonic == "BAR.SYNC.DEFER_BLOCKING"
         elif row["active"] and kind == Kind.mbarrier:
             if self._image_row(warp)["operand"] != PLAIN:
                 queued.work = "signal"
@@ -431,6 +432,8 @@ class Sm:
                 warp.hold(int(row["write_barrier"]), is_long=kind in GLOBAL)
         part.queue.append(queued)
         warp.queued += 1
+        warp.commits_queued += queued.work == "commit"
+        warp.stores_queued += queued.work == "global" and self._writes(row, kind)
 
     def _load_store_unit(self) -> Process:
         """Takes one head after the other; the sub-partitions take turns."""
@@ -457,15 +460,12 @@ class Sm:
             return False
         queued = part.queue[0]
         looks_up = queued.work == "global" and not self._writes(queued.row, queued.kind)
-        if (looks_up or queued.work == "commit") and now < self.tag_entries[0]:
-            return False
         if looks_up and self.under_way >= self.gpu.l1.reads_under_way:
             return False
-        return queued.work == "barrier" or now >= part.operands.free
+        return now >= part.operands.free
 
     def _has_room(self, queued: Queued, now: int) -> bool:
-        return queued.work == "barrier" or (
-            now >= self.buffer[queued.registers - 1] and now >= self.addresses.free)
+        return now >= self.buffer[queued.registers - 1] and now >= self.addresses.free
 
     def _pass_buffer(self, start: int, room: int, registers: int) -> int:
         """In order, when what comes next has room."""
@@ -473,14 +473,16 @@ class Sm:
         self.buffer.extend([self.front] * registers)
         return self.front
 
-    def _turn(self, start: int, registers: int) -> tuple[int, int]:
+    def _turn(self, start: int, registers: int, room: int = 0) -> tuple[int, int]:
         """A turn at the data stage without data: (when the buffer is left, when it has passed)."""
-        entered = self._pass_buffer(start, min(self.data_stage.paths), registers)
+        entered = self._pass_buffer(start, max(room, min(self.data_stage.paths)), registers)
         return entered, self.data_stage.move(entered, 1)
 
     def _buffer_registers(self, warp: WarpModel, kind: Kind) -> int:
         """What an instruction takes of the load/store unit's buffer."""
-        return max(1, self._registers(warp, warp.row, kind)) if warp.row["active"] and kind not in UNADDRESSED else 1
+        if warp.row["active"] and kind == Kind.async_copy:
+            return self.gpu.mio.copy_buffer_registers
+        return max(1, self._registers(warp, warp.row, kind)) if warp.row["active"] and kind != Kind.commit else 1
 
     def _registers(self, warp: WarpModel, row: np.void, kind: Kind) -> int:
         """32-bit registers of a lane that go to the load/store unit: the address, and what a store stores."""
@@ -496,16 +498,16 @@ class Sm:
         warp, kind, row = queued.warp, queued.kind, queued.row
         warp.queued -= 1
         if queued.work == "commit":
-            self._pass_buffer(now, now, queued.registers)
-            self.tag_entries.append(self.tag_stage.free)
+            self._pass_buffer(now, self.tag_entries[COMMIT_ENTRIES - 1], queued.registers)
+            self._keep_tags(self.tag_begun, COMMIT_ENTRIES)
+            self.drained = max(self.drained, self.tag_stage.free - self.gpu.l1.tag_lead_cycles)
             self.copy_writes.serve(now, self.gpu.l1.commit_write_cycles)
         if queued.work == "nothing" and kind in (Kind.shared_load, Kind.ldmatrix):
             self._pass_in_order(queued, now, now, 1, False)
         elif queued.work == "nothing":
             self._turn(now, queued.registers)
-        if queued.work == "barrier":
-            self._arrive(warp, int(self._image_row(queued)["operand"]), now)
-        if queued.work in ("nothing", "commit", "barrier"):
+        if queued.work in ("nothing", "commit"):
+            self._follow_barrier(queued, now)
             return
         per_register, delay = 128 / self.gpu.mio.operand_bytes_per_cycle, self.gpu.mio.read_release_base_cycles
         registers = self._registers(warp, row, kind)
@@ -522,9 +524,9 @@ class Sm:
         elif queued.work == "shared":
             self._shared(queued, start, start + lead, late)
         else:
-            entered = self._global(queued, start, end)
-            delay = max(delay, entered - end) if kind == Kind.async_copy else delay
+            self._global(queued, start, end)
         warp.settle(int(row["read_barrier"]), end + delay)
+        self._follow_barrier(queued, now)
 
     def _signal(self, queued: Queued, start: int) -> None:
         """One turn at the data stage, then the mbarrier."""
@@ -539,6 +541,7 @@ class Sm:
         begun = warp.data_free - waves * self.gpu.shared.latency_cycles_per_wavefront
         self.buffer.extend([begun if stores else self.front] * queued.registers)
         warp.access_ends.append(warp.data_free)
+        self.drained = max(self.drained, warp.data_free + self.gpu.barrier.after_access_cycles)
 
     def _shared(self, queued: Queued, start: int, sent: int, late: int) -> None:
         warp, row, kind = queued.warp, queued.row, queued.kind
@@ -550,30 +553,37 @@ class Sm:
         after = int(self._image_row(queued)["latency"]) - self.gpu.shared.latency_cycles_per_wavefront
         warp.settle(int(row["write_barrier"]), warp.data_free + after + late)
 
-    def _global(self, queued: Queued, start: int, sent: int) -> int:
-        """Lines pass the tag stage one by one; then the memory system decides. Returns when it has left the buffer."""
+    def _keep_tags(self, before: int, entries: int) -> None:
+        """Entries of the queue for the tag stage, until a while before the instruction in front has begun there."""
+        until = max(self.front, before - self.gpu.l1.tag_lead_cycles)
+        self.tag_entries.extend([until] * entries)
+        self.drained = max(self.drained, until)
+
+    def _global(self, queued: Queued, start: int, sent: int) -> None:
+        """Lines pass the tag stage one by one; then the memory system decides."""
         warp, kind, row = queued.warp, queued.kind, queued.row
         if self._writes(row, kind):
-            return self._store(queued, start, sent)
-        lines = warp.of_row(row, "request_count")
+            self._store(queued, start, sent)
+            return
+        lines, room, before = warp.of_row(row, "request_count"), self.tag_entries[ADDRESS_ENTRIES - 1], self.tag_begun
         if kind == Kind.async_copy:
-            entered, passed = self._turn(start, queued.registers)
+            _, passed = self._turn(start, queued.registers, room)
         else:
-            entered = passed = self._pass_buffer(start, start, queued.registers)
+            passed = self._pass_buffer(start, room, queued.registers)
         leaves, done = self.tag_stage.serve(max(sent, passed), self._tag_cycles(warp, row))
+        self.tag_begun = leaves
         if turns := self._write_turns(warp, row):
             _, written = self.copy_writes.serve(leaves, turns + self.gpu.l1.copy_write_lead_cycles)
             self.tag_stage.free = done = max(done, written)
-        self.tag_entries.append(done)
+        self._keep_tags(before, ADDRESS_ENTRIES)
         if lines and self._image_row(queued)["cached"]:
             self._load_cached(queued, leaves, done)
         elif lines:
             self._ask(queued, leaves, self._arrival(queued), self._data_turns(warp, row))
         elif kind != Kind.async_copy:
             warp.settle(int(row["write_barrier"]), start + 1)
-        return entered
 
-    def _store(self, queued: Queued, start: int, sent: int) -> int:
+    def _store(self, queued: Queued, start: int, sent: int) -> None:
         """Through the data stage, a cycle for each line, into the buffer in front of the port; no look at tags."""
         warp, row, turns = queued.warp, queued.row, self.write_cycles(queued.warp, queued.row)
         room = max(self.write_port.free - self.gpu.noc.store_buffer_cycles, self._answered(turns, start))
@@ -582,7 +592,6 @@ class Sm:
         leaves, _ = self.write_port.serve(max(warp.drain, sent), turns)
         if warp.of_row(row, "request_count"):
             self._ask(queued, leaves, None, self._data_turns(warp, row))
-        return warp.drain
 
     def _answered(self, turns: int, now: int) -> int:
         """When L2 has so much of the stores before that the port may take one more, as far as that is known."""
@@ -779,10 +788,36 @@ class Sm:
             for waiting in fill.waiting:
                 waiting(passed)
 
+    def _issue_barrier(self, warp: WarpModel, now: int) -> None:
+        """BAR waits for the instructions of its warp that are queued: those it follows."""
+        operand = int(self._image_row(warp)["operand"])
+        warp.at_barrier = warp.at_barrier if operand & ARRIVE_ONLY else operand & 15
+        warp.defers = self.program.statics[warp.row["pc"]].mnemonic == "BAR.SYNC.DEFER_BLOCKING"
+        warp.barrier_operand, warp.before_fence = operand, warp.queued - warp.stores_queued
+        warp.before_arrival = warp.before_fence - warp.commits_queued
+        if warp.before_fence == 0:
+            self._pass_buffer(now, self.drained, 1)
+        if warp.before_arrival == 0:
+            self._arrive(warp, operand, now)
+
+    def _follow_barrier(self, queued: Queued, now: int) -> None:
+        """One instruction less in front of the warp's BAR, to which stores to global memory do not belong."""
+        warp, is_store = queued.warp, queued.work == "global" and self._writes(queued.row, queued.kind)
+        warp.commits_queued -= queued.work == "commit"
+        warp.stores_queued -= is_store
+        if is_store or not warp.before_fence:
+            return
+        warp.before_fence -= 1
+        if not warp.before_fence:
+            self._pass_buffer(now, self.drained, 1)
+        if queued.work != "commit" and warp.before_arrival:
+            warp.before_arrival -= 1
+            if not warp.before_arrival:
+                self._arrive(warp, warp.barrier_operand, now)
+
     def _arrive(self, warp: WarpModel, operand: int, now: int) -> None:
-        """The barrier unit takes warps one by one; what they have loaded and stored has to pass the data stage, too."""
+        """The barrier unit takes warps one by one."""
         _, served = self.barrier_unit.serve(now, self.gpu.barrier.cycles_per_warp)
-        after = warp.access_ends[-1] + self.gpu.barrier.after_access_cycles if warp.access_ends else 0
         self.units.barrier(warp, operand, lambda: [peer for part in self.parts for peer in part.warps
                                                    if peer.live and peer.cta == warp.cta],
-                           max(served + self.gpu.barrier.base_cycles, after))
+                           served + self.gpu.barrier.base_cycles)

@@ -63,6 +63,11 @@ class WarpModel:
     access_ends: deque[int] = field(default_factory=deque)
     """When its last shared-memory accesses leave the data stage."""
     queued: int = 0
+    commits_queued: int = 0
+    stores_queued: int = 0
+    barrier_operand: int = 0
+    before_arrival: int = 0
+    before_fence: int = 0
     """Memory instructions that the LSU has not taken."""
     drain: int = 0
     membar_end: int = 0

@@ -2,53 +2,75 @@
 
 from __future__ import annotations
 
-import numpy as np
 from engine_programs import Memory, Row, issue_cycles, program, rows, run, small_gpu
 
 GPU = small_gpu(1)
 LINES = 16
 ACCESSES = {"c": Memory("CPA16", lines=LINES), "l": Memory("LDSM4")}
+COPY = Row("LDGSTS.E.BYPASS.128", access="c", stall=1)
+LOAD = rows("LDSM access=l write=0 stall=2\nNOP wait=0")
+TURN = LINES + GPU.l1.copy_write_lead_cycles
+"""Cycles of a copy at the tag stage: its lines are written one by one, which takes longer than looking them up."""
+BUFFERED = GPU.mio.buffer_registers // GPU.mio.copy_buffer_registers
+"""Copies in the buffer."""
+PLACES = GPU.l1.tag_entries // 2
+"""Copies that wait for the tag stage behind the buffer; one is looked up, and the next one has left them already."""
+MANY = 20
+OF_ONE_WARP = 1 | 32 << 8
+"""Operand of a BAR at barrier 1 that waits for 32 threads."""
 
 
 def arrival_of_the_load(copies: int) -> int:
-    """Issue of what needs an ldmatrix that comes when another sub-partition's copies fill the tag stage."""
-    copying = [Row("LDGSTS.E.BYPASS.128", access="c", stall=1)] * copies
-    loading = [*[Row("NOP", stall=15)] * 8, Row("LDSM", access="l", write=0, stall=2), Row("NOP", wait=(0,))]
-    return issue_cycles(run(program([(1, copying), (1, loading)], ACCESSES), GPU), 1)[-1]
+    """Issue of what needs an ldmatrix that comes when another sub-partition's copies fill the buffer."""
+    loading = [*[Row("NOP", stall=15)] * 8, *LOAD]
+    return issue_cycles(run(program([(1, [COPY] * copies), (1, loading)], ACCESSES), GPU), 1)[-1]
 
 
-def test_copies_that_find_no_room_in_front_of_the_tag_stage_hold_back_nobody_else() -> None:
-    """copy_source.csv, warps without a barrier: ldmatrix go on while other warps' copies are looked up."""
-    copies = 3 * GPU.l1.tag_entries
-    assert copies * LINES > 8 * 15 + 100, "they are at it when the load comes"
-    assert arrival_of_the_load(copies) - arrival_of_the_load(0) <= 2
+def end(body: list[Row]) -> int:
+    """Issue of a warp's last instruction but EXIT."""
+    return issue_cycles(run(program([(1, body)], ACCESSES), GPU))[-1]
 
 
-def test_a_load_behind_copies_of_its_own_warp_waits_until_the_last_one_has_room() -> None:
-    copies = 2 * GPU.l1.tag_entries
-    rest = "LDSM access=l write=0 stall=2\nNOP wait=0"
-    alone, behind = (issue_cycles(run(program([(1, [Row("LDGSTS.E.BYPASS.128", access="c", stall=1)] * count
-                                                + rows(rest))], ACCESSES), GPU))[-1] for count in (0, copies))
-    last_has_room = (copies - GPU.l1.tag_entries) * LINES
-    assert last_has_room < behind - alone < last_has_room + 2 * LINES
+def test_copies_that_wait_at_the_front_of_the_buffer_hold_back_loads_of_others() -> None:
+    """lsu_queue.csv, delayed: a load of another sub-partition waits for the copies in the buffer and for no others."""
+    waits = [arrival_of_the_load(copies) - arrival_of_the_load(0) for copies in (MANY // 2, MANY, 2 * MANY)]
+    assert waits[0] == 0 < waits[1] == waits[2]
+    assert abs(waits[1] - BUFFERED * TURN) < TURN
 
 
-def test_a_barrier_is_reached_behind_the_copies_that_went_before() -> None:
-    """copy_source.csv, warps at a barrier: it opens when everybody's copies have room, not when BAR is issued."""
-    copies = 2 * GPU.l1.tag_entries
-    body = [Row("LDGSTS.E.BYPASS.128", access="c", stall=1)] * copies + rows("BAR.SYNC\nNOP")
-    cycles = issue_cycles(run(program([(1, body), (1, rows("BAR.SYNC\nNOP"))], ACCESSES), GPU), 1)
-    opened = cycles[-1] - GPU.barrier.base_cycles
-    last_has_room = (copies - GPU.l1.tag_entries) * LINES
-    assert last_has_room < opened < last_has_room + 2 * LINES
+def test_a_load_behind_copies_of_its_own_warp_waits_until_the_last_one_has_a_place() -> None:
+    """barrier_copies.csv: it passes five copies that wait for the tag stage."""
+    passed = MANY - PLACES - 3  # of two that have left those places, and of the lead
+    assert abs(end([COPY] * MANY + LOAD) - end(LOAD) - passed * TURN) < TURN
 
 
-def test_the_end_of_a_group_has_a_place_among_the_copies() -> None:
-    """Where copies fill the queue, each of them makes a barrier behind it open a copy later; here a copy's lines are
-    written one by one, which takes longer than looking them up."""
-    copies = [Row("LDGSTS.E.BYPASS.128", access="c", stall=1)] * (2 * GPU.l1.tag_entries)
-    opened = []
-    for commits in (0, 1, 2):
-        body = copies + [Row("LDGDEPBAR", write=5)] * commits + rows("BAR.SYNC\nNOP")
-        opened.append(issue_cycles(run(program([(1, body)], ACCESSES), GPU))[-1])
-    assert np.diff(opened).tolist() == [LINES + GPU.l1.copy_write_lead_cycles] * 2
+def test_a_barrier_opens_when_the_last_copy_before_it_has_been_taken() -> None:
+    """barrier_copies.csv: when it is in the buffer; so long it is in the queue, and BAR stands behind it."""
+    meet = rows("BAR.SYNC\nNOP")
+    opened = issue_cycles(run(program([(1, [COPY] * MANY + meet), (1, meet)], ACCESSES), GPU), 1)[-1]
+    taken = MANY - PLACES - BUFFERED - 3
+    assert abs(opened - GPU.barrier.base_cycles - taken * TURN) < TURN
+
+
+def test_loads_behind_a_barrier_wait_for_all_copies_before_it() -> None:
+    """barrier_copies.csv: until the last copy is next at the tag stage; with a commit, until it has passed."""
+    meet = [*rows("BAR.SYNC"), *LOAD]
+    without, behind_one, behind_two = (end([COPY] * MANY + [Row("LDGDEPBAR", write=5)] * commits + meet)
+                                       for commits in range(3))
+    assert behind_one == behind_two == without + 2 * TURN
+    assert abs(without - end([COPY] * MANY + LOAD) - PLACES * TURN) < TURN
+
+
+def test_a_barrier_does_not_wait_for_the_end_of_a_group() -> None:
+    """barrier_copies.csv: it opens as early with a commit in front of it as without one."""
+    meet = rows("BAR.SYNC\nNOP")
+    later = end([COPY] * MANY + [Row("LDGDEPBAR", write=5)] + meet) - end([COPY] * MANY + meet)
+    assert 0 <= later < TURN // 2
+
+def test_a_barrier_does_not_wait_behind_loads_of_another_warp() -> None:
+    """barrier_beside.csv: whatever fills the queue of its sub-partition, BAR takes as long."""
+    meets = [*[Row("NOP", stall=15)] * 8, Row("BAR.SYNC", operand=OF_ONE_WARP), Row("NOP")]
+    loads = [Row("LDSM", access="a", write=0, stall=2)] * 40
+    free, beside = (issue_cycles(run(program([(4, others), (1, meets)], {"a": Memory("LDSM4", ways=(8,))}), GPU), 4)
+                    for others in (rows("NOP"), loads))
+    assert beside[-2] - beside[-3] == free[-2] - free[-3]
