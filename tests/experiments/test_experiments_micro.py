@@ -21,6 +21,8 @@ from gpusim.errors import UserError
 from gpusim.experiments.micro import Probe, all_probes, validate_micro
 from gpusim.experiments.micro.arrivals import ROWS as ARRIVAL_ROWS
 from gpusim.experiments.micro.arrivals import arrival_probes
+from gpusim.experiments.micro.behind_copies import LAUNCH
+from gpusim.experiments.micro.behind_copies import ROWS as BURST_ROWS
 from gpusim.experiments.micro.compiled import HARDWARE, CompiledKernel, key_values, replay
 from gpusim.experiments.micro.crossings import crossing_probes
 from gpusim.experiments.micro.halves import half_probes
@@ -70,6 +72,8 @@ def test_no_row_of_a_table_is_dropped_silently() -> None:
     measured += int((traffic[["read_bytes_per_cycle", "write_bytes_per_cycle"]] > 0).to_numpy().sum())
     measured += len(pd.read_csv(HARDWARE / "h200/reads_under_way.csv").query(ROWS))
     measured += len(pd.read_csv(HARDWARE / "h200/barrier_arrival.csv").query(ARRIVAL_ROWS))
+    bursts = pd.read_csv(HARDWARE / "h200/barrier_copies.csv").query(BURST_ROWS)
+    measured += len(bursts.drop_duplicates(LAUNCH))
     measured += rows_in("h200/cutlass_replays.csv")
     assert len(all_probes()) == measured + len(list(recorded_probes()))
 
@@ -299,16 +303,9 @@ def test_copies_to_lines_of_one_class_take_what_silicon_takes(what: str) -> None
     assert row["within_level"], row
 
 
-BESIDE_LOADS = "writes of copies and ldmatrix share something that is not modelled (DEVIATIONS 4e)"
-
-
 @pytest.mark.parametrize("what", [
-    "4 copies of rows of 64 B, lines 128 B apart, 4 LDSM4", "4 copies of rows of 64 B, lines 256 B apart, 4 LDSM4",
-    "8 copies of rows of 64 B, lines 128 B apart, 8 LDSM4",
-    *(pytest.param(f"{copies} copies of rows of 64 B, lines {pitch} B apart, {loads} LDSM4",
-                   marks=pytest.mark.xfail(reason=BESIDE_LOADS, strict=True))
-      for copies, pitch, loads in ((4, 512, 4), (8, 512, 0), (8, 512, 8))),
-])
+    f"{copies} copies of rows of 64 B, lines {pitch} B apart, {loads} LDSM4"
+    for copies, pitch, loads in ((4, 128, 4), (4, 256, 4), (8, 128, 8), (4, 512, 4), (8, 512, 0), (8, 512, 8))])
 def test_a_tile_whose_lines_are_512_bytes_apart_is_copied_slowly(what: str) -> None:
     row = run_probe(next(p for p in write_probes() if p.what.startswith(what)), load_gpu("h200"))
     assert row["within_level"], row
