@@ -107,8 +107,9 @@ class L1(Section):
     hit_latency_cycles: Cycles = Field(description="Pointer chase that hits.")
     bytes_per_cycle: Rate = Field(description="Bytes of hits an SM reads per cycle.")
     reads_under_way: Count = Field(description="Requests of loads and copies that an SM can have under way to L2.")
-    tag_entries: Count = Field(description="Entries of the queue for the tag stage: two for what sends addresses of 64 "
-                                           "bits, one for the end of a cp.async group.")
+    tag_entries: Count = Field(description="Entries of the queue for the tag stage.")
+    access_tag_entries: Count = Field(description="What a load or a copy takes of them.")
+    commit_tag_entries: Count = Field(description="What the end of a cp.async group takes.")
     tag_lead_cycles: Cycles = Field(description="So long before the one in front of it has its first line looked up "
                                                 "an access leaves that queue.")
     tag_interval_cycles: Count = Field(description="Cycles between two lines whose tags are checked.")

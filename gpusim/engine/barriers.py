@@ -53,11 +53,11 @@ def reach_barrier(st, mach, ops, s, w, row, time):
 
 
 @njit(cache=True, nogil=True)
-def fence(sm, mach, time):
+def fence(sm, mach, row, time):
     """BAR in the load/store unit: it waits at the front of the buffer, and all behind it, whoever's they are, until
     accesses before it have left the data stage and the queue for the tag stage (barrier_arrival.csv,
     barrier_copies.csv)."""
-    pass_buffer(sm, mach, time, sm.drained, 1)
+    pass_buffer(sm, mach, time, sm.drained, row.buffered)
 
 
 @njit(cache=True, nogil=True)
@@ -72,7 +72,7 @@ def issue_barrier(st, mach, ops, s, w, row, time):
     warp.before_fence = warp.queued - warp.stores_queued
     warp.before_arrival = warp.before_fence - warp.commits_queued
     if warp.before_fence == 0:
-        fence(st.sms[s], mach, time)
+        fence(st.sms[s], mach, row, time)
     if warp.before_arrival == 0:
         reach_barrier(st, mach, ops, s, w, row, time)
 
@@ -87,7 +87,7 @@ def follow_barrier(st, mach, ops, s, w, work, time):
         return
     warp.before_fence -= 1
     if warp.before_fence == 0:
-        fence(st.sms[s], mach, time)
+        fence(st.sms[s], mach, ops[warp.barrier_op], time)
     if work != COMMITS and warp.before_arrival > 0:
         warp.before_arrival -= 1
         if warp.before_arrival == 0:

@@ -41,7 +41,6 @@ __all__ = ["NO_BOARD", "accept", "post", "writes"]
 
 NO_BOARD = 7
 ALL_SECTORS = 15
-ADDRESS_ENTRIES, COMMIT_ENTRIES = 2, 1  # of the queue for the tag stage: an entry has 32 bits of each lane
 LDMATRIX, SHARED_LOAD, ASYNC_COPY, GLOBAL_STORE, ATOMIC = (
     int(kind) for kind in (Kind.ldmatrix, Kind.shared_load, Kind.async_copy, Kind.global_store, Kind.atomic))
 REQUESTS, WAVEFRONTS, IDEAL, CONFLICTS = 0, 3, 6, 9  # first of load, store, ldgsts in COUNTERS
@@ -130,7 +129,7 @@ def global_access(sm, warp, mach, row, access, stores, start):
     """
     if writes(row):
         return store(sm, warp, mach, row, access, stores, start)
-    room, begun = tag_room(sm, mach, ADDRESS_ENTRIES), sm.tag_begun
+    room, begun = tag_room(sm, mach, mach.access_tags), sm.tag_begun
     if row.kind == ASYNC_COPY:
         entered, passed = take_turn(sm, mach, row, start, room)
     else:
@@ -138,7 +137,7 @@ def global_access(sm, warp, mach, row, access, stores, start):
     leaves = pass_tag_stage(sm, max(passed, start + row.operand_cycles), access.tag_cycles)
     if access.copy_cycles:
         write_copy(sm, leaves, access.copy_cycles)
-    occupy_tags(sm, mach, max(entered, begun - mach.tag_lead), ADDRESS_ENTRIES)
+    occupy_tags(sm, mach, max(entered, begun - mach.tag_lead), mach.access_tags)
     settle_board(warp, row.read_barrier, operands_read(mach, start, row))
     if row.kind == ASYNC_COPY:
         sm.counters[LDGSTS_COUNT] += 1
@@ -237,8 +236,8 @@ def reach_shared(st, mach, acc, win, s, w, row, op, start, late):
 @njit(cache=True, nogil=True)
 def close_copies(sm, mach, row, time):
     """LDGDEPBAR: it leaves the queue for the tag stage as copies do, but has passed when all lines before it have."""
-    pass_buffer(sm, mach, time, tag_room(sm, mach, COMMIT_ENTRIES), row.buffered)
-    occupy_tags(sm, mach, sm.tag_begun - mach.tag_lead, COMMIT_ENTRIES)
+    pass_buffer(sm, mach, time, tag_room(sm, mach, mach.commit_tags), row.buffered)
+    occupy_tags(sm, mach, sm.tag_begun - mach.tag_lead, mach.commit_tags)
     sm.drained = max(sm.drained, sm.tag_stage - mach.tag_lead)
     sm.copy_writes = max(sm.copy_writes, time) + mach.commit_write
 

@@ -26,6 +26,8 @@ class Machine(NamedTuple):
     mio_queue_depth: int
     data_paths: int
     tag_entries: int
+    access_tags: int
+    commit_tags: int
     tag_lead: int
     reads_under_way: int
     buffer_registers: int
@@ -105,7 +107,9 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         policy=POLICIES.index(policy or spec.issue.policy),
         mio_queue_depth=spec.mio.queue_depth,
         data_paths=spec.shared.wavefronts_per_cycle * spec.shared.latency_cycles_per_wavefront,
-        tag_entries=spec.l1.tag_entries, tag_lead=spec.l1.tag_lead_cycles, reads_under_way=spec.l1.reads_under_way,
+        tag_entries=spec.l1.tag_entries, access_tags=spec.l1.access_tag_entries,
+        commit_tags=spec.l1.commit_tag_entries, tag_lead=spec.l1.tag_lead_cycles,
+        reads_under_way=spec.l1.reads_under_way,
         buffer_registers=spec.mio.buffer_registers,
         accesses_per_warp=spec.mio.accesses_per_warp,
         read_release_base=spec.mio.read_release_base_cycles,

@@ -87,7 +87,6 @@ class Asynchronous:
         self.tma, self.bulk_write = Server(), Server()
         self.tensor_free = 0
         self.arrived: dict[tuple[int, int], int] = defaultdict(int)
-        self.complete: dict[tuple[int, int], int] = defaultdict(int)
         self.env.process(self._tensor_pipe())
 
     def execute(self, warp: WarpModel, kind: Kind, image: np.void, now: int) -> None:
@@ -306,11 +305,10 @@ class Asynchronous:
         barrier, needed = operand & 15, operand >> 8 & 0xFF
         key = (warp.cta, barrier)
         self.arrived[key] += 1
-        self.complete[key] = max(self.complete[key], end)
         if self.arrived[key] < (needed or len(peers())):
             return
         self.arrived[key] = 0
         found = next((peer.missing for peer in peers() if peer.polls), 0)
         for peer in peers():
             if peer.at_barrier == barrier:
-                peer.at_barrier, peer.barrier_end, peer.missing = None, self.complete[key], found
+                peer.at_barrier, peer.barrier_end, peer.missing = None, end, found

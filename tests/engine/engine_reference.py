@@ -41,8 +41,6 @@ PARTS = 4
 SELECTION, ACCEPTANCE = 0.5, 0.75
 """Within a cycle: first what ends in it, then what the schedulers choose, then what the load/store unit takes."""
 LIMIT_CYCLES = 200_000
-ADDRESS_ENTRIES, COMMIT_ENTRIES = 2, 1
-"""Of the queue for the tag stage: an entry has 32 bits of each lane."""
 
 
 @dataclass
@@ -498,8 +496,8 @@ class Sm:
         warp, kind, row = queued.warp, queued.kind, queued.row
         warp.queued -= 1
         if queued.work == "commit":
-            self._pass_buffer(now, self.tag_entries[COMMIT_ENTRIES - 1], queued.registers)
-            self._keep_tags(self.tag_begun, COMMIT_ENTRIES)
+            self._pass_buffer(now, self.tag_entries[self.gpu.l1.commit_tag_entries - 1], queued.registers)
+            self._keep_tags(self.tag_begun, self.gpu.l1.commit_tag_entries)
             self.drained = max(self.drained, self.tag_stage.free - self.gpu.l1.tag_lead_cycles)
             self.copy_writes.serve(now, self.gpu.l1.commit_write_cycles)
         if queued.work == "nothing" and kind in (Kind.shared_load, Kind.ldmatrix):
@@ -565,7 +563,8 @@ class Sm:
         if self._writes(row, kind):
             self._store(queued, start, sent)
             return
-        lines, room, before = warp.of_row(row, "request_count"), self.tag_entries[ADDRESS_ENTRIES - 1], self.tag_begun
+        lines, before = warp.of_row(row, "request_count"), self.tag_begun
+        room = self.tag_entries[self.gpu.l1.access_tag_entries - 1]
         if kind == Kind.async_copy:
             _, passed = self._turn(start, queued.registers, room)
         else:
@@ -575,7 +574,7 @@ class Sm:
         if turns := self._write_turns(warp, row):
             _, written = self.copy_writes.serve(leaves, turns + self.gpu.l1.copy_write_lead_cycles)
             self.tag_stage.free = done = max(done, written)
-        self._keep_tags(before, ADDRESS_ENTRIES)
+        self._keep_tags(before, self.gpu.l1.access_tag_entries)
         if lines and self._image_row(queued)["cached"]:
             self._load_cached(queued, leaves, done)
         elif lines:

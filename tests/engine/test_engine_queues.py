@@ -13,7 +13,7 @@ TURN = LINES + GPU.l1.copy_write_lead_cycles
 """Cycles of a copy at the tag stage: its lines are written one by one, which takes longer than looking them up."""
 BUFFERED = GPU.mio.buffer_registers // GPU.mio.copy_buffer_registers
 """Copies in the buffer."""
-PLACES = GPU.l1.tag_entries // 2
+PLACES = GPU.l1.tag_entries // GPU.l1.access_tag_entries
 """Copies that wait for the tag stage behind the buffer; one is looked up, and the next one has left them already."""
 MANY = 20
 OF_ONE_WARP = 1 | 32 << 8
