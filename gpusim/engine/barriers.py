@@ -6,9 +6,9 @@ from __future__ import annotations
 from numba import njit
 
 from gpusim.engine.operands import ARRIVE_ONLY
-from gpusim.engine.queues import COMMITS, WRITES, pass_buffer
+from gpusim.engine.queues import WRITES, turn_in_buffer
 from gpusim.engine.scoreboards import ready_time
-from gpusim.engine.state import NAMED_BARRIERS, NEVER
+from gpusim.engine.state import NAMED_BARRIERS, NEVER, QUEUE_ENTRIES
 
 __all__ = ["follow_barrier", "issue_barrier", "release_barriers"]
 
@@ -29,75 +29,88 @@ def arrive(sm, slot, warp, mach, operand, time):
 
 
 @njit(cache=True, nogil=True)
-def open_barrier(warps, parts, ops, w, barrier, end, flag):
+def let_go(warps, parts, ops, cta_slot, held, time):
+    """What stays behind a fence may go on: instructions that are queued, and warps that stand at their next BAR."""
+    for p in range(4):
+        for entry in range(parts[p].queue_first, parts[p].queue_last):
+            i = entry % QUEUE_ENTRIES
+            if parts[p].queue_held[i] == held and warps[parts[p].queue_slot[i]].cta_slot == cta_slot:
+                parts[p].queue_held[i] = 0
+    for w in range(len(warps)):
+        warp = warps[w]
+        if warp.live and warp.cta_slot == cta_slot and warp.behind == held:
+            warp.behind = 0
+            if warp.ready >= NEVER:
+                warp.ready = max(ready_time(warp, ops[warp.op]), time + 1)
+                parts[w % 4].next_issue = min(parts[w % 4].next_issue, warp.ready)
+
+
+@njit(cache=True, nogil=True)
+def fence(st, ops, s, cta_slot, barrier, time):
+    """A barrier passes the load/store unit, once, when it has opened and what its warps had queued has been taken.
+
+    All that comes behind, whoever's it is, waits until accesses before have left the data stage and the queue for the
+    tag stage (barrier_arrival.csv, barrier_copies.csv, store_meet.csv).
+    """
+    sm, slot = st.sms[s], st.slots[s, cta_slot]
+    if slot.to_fence[barrier] and slot.unfenced[barrier] == 0:
+        slot.to_fence[barrier] = 0
+        turn_in_buffer(sm, time, sm.drained)
+        let_go(st.warps[s], st.parts[s], ops, cta_slot, 1 + barrier, time)
+
+
+@njit(cache=True, nogil=True)
+def open_barrier(st, ops, s, w, barrier, end, time):
     """All warps of the CTA that wait at a barrier may go on at ``end``; they learn what its last poll found."""
-    cta_slot = warps[w].cta_slot
+    warps, parts, cta_slot = st.warps[s], st.parts[s], st.warps[s, w].cta_slot
+    slot = st.slots[s, cta_slot]
     for w2 in range(len(warps)):
         other = warps[w2]
         if other.live and other.cta_slot == cta_slot and other.barrier_end == NEVER + barrier:
             was_shut = other.ready >= NEVER
-            other.barrier_end, other.flag = end, flag
+            other.barrier_end, other.flag = end, slot.flag
             if w2 != w and was_shut:
                 other.ready = ready_time(other, ops[other.op])
                 part = parts[w2 % 4]
                 part.next_issue = min(part.next_issue, other.ready)
-
-
-@njit(cache=True, nogil=True)
-def reach_barrier(st, mach, ops, s, w, row, time):
-    """BAR comes to the barrier unit."""
-    warp, slot = st.warps[s, w], st.slots[s, st.warps[s, w].cta_slot]
-    end = arrive(st.sms[s], slot, warp, mach, row.operand, time)
-    if end:
-        open_barrier(st.warps[s], st.parts[s], ops, w, row.operand & 15, end, slot.flag)
-
-
-@njit(cache=True, nogil=True)
-def fence(sm, mach, row, time):
-    """BAR in the load/store unit: it waits at the front of the buffer, and all behind it, whoever's they are, until
-    accesses before it have left the data stage and the queue for the tag stage (barrier_arrival.csv,
-    barrier_copies.csv)."""
-    pass_buffer(sm, mach, time, sm.drained, row.buffered)
+    slot.to_fence[barrier] = 1
+    fence(st, ops, s, cta_slot, barrier, time)
 
 
 @njit(cache=True, nogil=True)
 def issue_barrier(st, mach, ops, s, w, row, time):
-    """BAR issues. It does not wait in the queue, where other warps' instructions may stand before it
-    (barrier_beside.csv), but for those of its own warp: to arrive, for loads and copies, to pass the load/store unit
-    for the ends of groups of copies, too; for stores to global memory not at all."""
-    warp = st.warps[s, w]
+    """BAR comes to the barrier unit at once, whatever is queued (store_meet.csv). Loads and copies behind it stay in
+    their queues, and the warp at its next BAR, until those in front of it, of all its warps, have been taken; stores
+    to global memory do not count."""
+    warp, barrier = st.warps[s, w], row.operand & 15
+    slot = st.slots[s, warp.cta_slot]
     if not row.operand & ARRIVE_ONLY:
-        warp.barrier_end = NEVER + (row.operand & 15)
-    warp.barrier_op = warp.op
-    warp.before_fence = warp.queued - warp.stores_queued
-    warp.before_arrival = warp.before_fence - warp.commits_queued
-    if warp.before_fence == 0:
-        fence(st.sms[s], mach, row, time)
-    if warp.before_arrival == 0:
-        reach_barrier(st, mach, ops, s, w, row, time)
+        warp.barrier_end, warp.behind = NEVER + barrier, 1 + barrier
+    warp.fenced, warp.before_fence = barrier, warp.queued - warp.stores_queued
+    slot.unfenced[barrier] += warp.before_fence > 0
+    end = arrive(st.sms[s], slot, warp, mach, row.operand, time)
+    if end:
+        open_barrier(st, ops, s, w, barrier, end, time)
 
 
 @njit(cache=True, nogil=True)
-def follow_barrier(st, mach, ops, s, w, work, time):
+def follow_barrier(st, ops, s, w, work, time):
     """The load/store unit has taken an instruction for which the warp's BAR may have waited."""
     warp = st.warps[s, w]
-    warp.commits_queued -= work == COMMITS
     warp.stores_queued -= work == WRITES
     if work == WRITES or warp.before_fence == 0:
         return
     warp.before_fence -= 1
     if warp.before_fence == 0:
-        fence(st.sms[s], mach, ops[warp.barrier_op], time)
-    if work != COMMITS and warp.before_arrival > 0:
-        warp.before_arrival -= 1
-        if warp.before_arrival == 0:
-            reach_barrier(st, mach, ops, s, w, ops[warp.barrier_op], time)
+        st.slots[s, warp.cta_slot].unfenced[warp.fenced] -= 1
+        fence(st, ops, s, warp.cta_slot, warp.fenced, time)
 
 
 @njit(cache=True, nogil=True)
-def release_barriers(sm, slot, warps, parts, ops, mach, w, time):
+def release_barriers(st, mach, ops, s, w, time):
     """A warp that leaves is not waited for: barriers at which all others stand open."""
+    slot = st.slots[s, st.warps[s, w].cta_slot]
     for barrier in range(NAMED_BARRIERS):
         if slot.arrived[barrier] > 0 and slot.arrived[barrier] >= slot.warps and slot.needed[barrier] == 0:
             slot.arrived[barrier] = 0
-            open_barrier(warps, parts, ops, w, barrier, max(sm.barrier_unit, time) + mach.barrier_base, slot.flag)
+            open_barrier(st, ops, s, w, barrier, max(st.sms[s].barrier_unit, time) + mach.barrier_base, time)

@@ -274,6 +274,6 @@ def accept(st, mach, ops, acc, bases, win, s, time):
             reach_shared(st, mach, acc, win, s, w, row, op, start, np.int64(late))
         else:
             reach_memory(st, mach, acc, bases, win, s, w, row, op, part.queue_token[i], start)
-    follow_barrier(st, mach, ops, s, w, work, time)
+    follow_barrier(st, ops, s, w, work, time)
     choose_next(sm, st.parts[s], mach, time)
     return p, w

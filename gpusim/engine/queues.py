@@ -31,12 +31,11 @@ def enqueue(sm, parts, mach, p, warp, w, work, token, registers, time):
     part = parts[p]
     i = part.queue_last % QUEUE_ENTRIES
     part.queue_time[i], part.queue_op[i], part.queue_slot[i] = time, warp.op, w
-    part.queue_work[i], part.queue_token[i] = work, token
+    part.queue_work[i], part.queue_token[i], part.queue_held[i] = work, token, warp.behind
     part.queue_last += 1
     note_room(part, mach)
     part.queue_size[i] = registers
     warp.queued += 1
-    warp.commits_queued += work == COMMITS
     warp.stores_queued += work == WRITES
     if part.queue_last == part.queue_first + 1 and time <= sm.next_turn:  # else another one has its turn and keeps it
         choose_next(sm, parts, mach, time)
@@ -44,7 +43,7 @@ def enqueue(sm, parts, mach, p, warp, w, work, token, registers, time):
 
 @njit(cache=True, nogil=True, forceinline=True)
 def head_time(sm, part, mach):
-    """When the oldest instruction of a queue can have its turn; NEVER while an answer of L2 decides.
+    """When the oldest instruction of a queue can have its turn; NEVER while an answer of L2 or a fence decides.
 
     Its registers have to go after those of the sub-partition's instructions before it. Loads and copies hold back their
     own sub-partition while the SM has as many requests under way to L2 as it can (reads_under_way.csv).
@@ -53,7 +52,7 @@ def head_time(sm, part, mach):
         return NEVER
     i = part.queue_first % QUEUE_ENTRIES
     work, time = part.queue_work[i], part.queue_time[i]
-    if work == TAGGED and sm.under_way >= mach.reads_under_way:
+    if part.queue_held[i] or (work == TAGGED and sm.under_way >= mach.reads_under_way):
         return NEVER
     return max(time, part.operand_free)
 

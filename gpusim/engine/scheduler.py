@@ -255,7 +255,7 @@ def issue(st, mach, ops, acc, bases, win, s, p, time):
                 ended[0], ended[1], ended[2] = s, warp.cta_slot, slot.end
                 win.counts[1] += 1
             else:
-                release_barriers(sm, slot, warps, st.parts[s], ops, mach, w, time)
+                release_barriers(st, mach, ops, s, w, time)
                 leave_cluster(st, mach, win, s, warp, time)
         if sm.record_end:
             record_spans(win, sm, w, warp, row.pc, op, since)

@@ -92,6 +92,8 @@ def ready_time(warp, row):
     """First cycle in which the control fields let the warp issue ``row``; NEVER while memory or a barrier decides."""
     if warp.queued > 0 and (row.kind == EXIT or row.flags & FENCE or (row.kind == BARRIER and warp.before_fence > 0)):
         return NEVER
+    if row.kind == BARRIER and warp.behind:
+        return NEVER
     long_release, short_release = boards_release(warp, row)
     fetched = max(warp.code_end, warp.constant_end)
     released = max(max(barrier_release(warp, row), warp.membar_end), max(long_release, short_release))

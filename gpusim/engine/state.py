@@ -70,9 +70,8 @@ WARP = np.dtype([
     ("drain", "<i8"),  # the last store is in the buffer in front of the port
     ("sent", "<i8"),  # the LSU has taken its last memory instruction
     ("queued", "<i8"),  # memory instructions that the LSU has not taken yet
-    ("commits_queued", "<i8"), ("stores_queued", "<i8"),  # of these ends of cp.async groups, global stores
-    ("before_arrival", "<i8"), ("before_fence", "<i8"),  # how many its last BAR waits for: to arrive, to pass the LSU
-    ("barrier_op", "<i8"),  # row of that BAR
+    ("stores_queued", "<i8"), ("before_fence", "<i8"),  # of these global stores; the others in front of its last BAR
+    ("fenced", "<i8"), ("behind", "<i8"),  # barrier of that BAR; 1 + the one whose fence it stays behind, 0: none
     ("membar_end", "<i8"),  # end of a MEMBAR or a wait for wgmma, NEVER or more while it is not known
     ("fence_state", "<i8"),  # which of the two, as a warp state
     ("flag", "<i8"),  # 1 + FLAG_OP that the CTA's last poll found missing, 0: it was there
@@ -115,10 +114,13 @@ SUB_PARTITION = np.dtype([
     ("queue_time", "<i8", (QUEUE_ENTRIES,)), ("queue_op", "<i8", (QUEUE_ENTRIES,)),
     ("queue_size", "<i8", (QUEUE_ENTRIES,)), ("queue_slot", "<i8", (QUEUE_ENTRIES,)),
     ("queue_work", "<i8", (QUEUE_ENTRIES,)), ("queue_token", "<i8", (QUEUE_ENTRIES,)),
+    ("queue_held", "<i8", (QUEUE_ENTRIES,)),  # 1 + barrier whose fence has to pass before, 0: none
 ], align=True)
 CTA_SLOT = np.dtype([
     ("cta", "<i8"), ("warps", "<i8"), ("end", "<i8"), ("flag", "<i8"), ("arrived", "<i8", (NAMED_BARRIERS,)),
     ("needed", "<i8", (NAMED_BARRIERS,)),  # warps, 0: all that are there
+    ("unfenced", "<i8", (NAMED_BARRIERS,)),  # that have arrived, with instructions in front of BAR still queued
+    ("to_fence", "<i8", (NAMED_BARRIERS,)),  # 1: has opened, and its fence has not passed
     ("rank", "<i8"),  # in the cluster
     ("at_cluster_barrier", "<i8"),  # warps that stand at the cluster's barrier before the others have come
     ("cluster_arrivals", "<i8"), ("cluster_opened", "<i8"),  # of the CTA at that barrier; how often it has opened

@@ -300,15 +300,16 @@ class Asynchronous:
 
     # BAR.
 
-    def barrier(self, warp: WarpModel, operand: int, peers: Callable[[], list[WarpModel]], end: int) -> None:
-        """All live warps of the CTA have to come, or as many as the instruction says."""
+    def barrier(self, warp: WarpModel, operand: int, peers: list[WarpModel], end: int) -> bool:
+        """All live warps of the CTA have to come, or as many as the instruction says: whether they have."""
         barrier, needed = operand & 15, operand >> 8 & 0xFF
         key = (warp.cta, barrier)
         self.arrived[key] += 1
-        if self.arrived[key] < (needed or len(peers())):
-            return
+        if self.arrived[key] < (needed or len(peers)):
+            return False
         self.arrived[key] = 0
-        found = next((peer.missing for peer in peers() if peer.polls), 0)
-        for peer in peers():
+        found = next((peer.missing for peer in peers if peer.polls), 0)
+        for peer in peers:
             if peer.at_barrier == barrier:
                 peer.at_barrier, peer.barrier_end, peer.missing = None, end, found
+        return True

@@ -113,6 +113,8 @@ class Sm:
         self.buffer = deque([0] * gpu.mio.buffer_registers, gpu.mio.buffer_registers)
         self.front, self.addresses, self.turn = 0, Server(), 0
         self.tag_begun = self.drained = 0
+        self.unfenced: Counter[tuple[int, int]] = Counter()
+        self.to_fence: set[tuple[int, int]] = set()
         self.chosen: int | None = None
         self.seen = Reference(states=np.zeros((len(program.statics), len(WARP_STATES)), np.int64))
         self._open_memory()
@@ -193,7 +195,7 @@ class Sm:
         entry = self._entry(warp)
         if warp.queued and (entry.kind == Kind.exit or self._image_row(warp)["flags"] & FENCE):
             return "drain" if entry.kind == Kind.exit else "membar"
-        if entry.kind == Kind.barrier and warp.before_fence:
+        if entry.kind == Kind.barrier and (warp.before_fence or warp.behind):
             return "mio_throttle"
         if now < part.dispatch_free:
             return "dispatch_stall"
@@ -430,8 +432,8 @@ class Sm:
                 warp.hold(int(row["write_barrier"]), is_long=kind in GLOBAL)
         part.queue.append(queued)
         warp.queued += 1
-        warp.commits_queued += queued.work == "commit"
         warp.stores_queued += queued.work == "global" and self._writes(row, kind)
+        queued.held = warp.behind
 
     def _load_store_unit(self) -> Process:
         """Takes one head after the other; the sub-partitions take turns."""
@@ -457,6 +459,8 @@ class Sm:
         if not part.queue or now < part.queue[0].time:
             return False
         queued = part.queue[0]
+        if queued.held:
+            return False
         looks_up = queued.work == "global" and not self._writes(queued.row, queued.kind)
         if looks_up and self.under_way >= self.gpu.l1.reads_under_way:
             return False
@@ -788,35 +792,42 @@ class Sm:
                 waiting(passed)
 
     def _issue_barrier(self, warp: WarpModel, now: int) -> None:
-        """BAR waits for the instructions of its warp that are queued: those it follows."""
+        """BAR arrives at once; what its warp has queued goes before what its barrier lets go on."""
         operand = int(self._image_row(warp)["operand"])
-        warp.at_barrier = warp.at_barrier if operand & ARRIVE_ONLY else operand & 15
+        warp.fenced = (warp.cta, operand & 15)
+        if not operand & ARRIVE_ONLY:
+            warp.at_barrier, warp.behind = operand & 15, warp.fenced
         warp.defers = self.program.statics[warp.row["pc"]].mnemonic == "BAR.SYNC.DEFER_BLOCKING"
-        warp.barrier_operand, warp.before_fence = operand, warp.queued - warp.stores_queued
-        warp.before_arrival = warp.before_fence - warp.commits_queued
-        if warp.before_fence == 0:
-            self._pass_buffer(now, self.drained, 1)
-        if warp.before_arrival == 0:
-            self._arrive(warp, operand, now)
+        warp.before_fence = warp.queued - warp.stores_queued
+        self.unfenced[warp.fenced] += warp.before_fence > 0
+        self._arrive(warp, operand, now)
+
+    def _pass_fence(self, barrier: tuple[int, int], now: int) -> None:
+        """Once for all warps of a barrier that has opened: the unit takes no more until accesses before have passed."""
+        if barrier not in self.to_fence or self.unfenced[barrier]:
+            return
+        self.to_fence.remove(barrier)
+        self.front = max(self.front, now, self.drained)
+        for part in self.parts:
+            for waiting in (*part.queue, *part.warps):
+                waiting.let_go(barrier)
 
     def _follow_barrier(self, queued: Queued, now: int) -> None:
         """One instruction less in front of the warp's BAR, to which stores to global memory do not belong."""
         warp, is_store = queued.warp, queued.work == "global" and self._writes(queued.row, queued.kind)
-        warp.commits_queued -= queued.work == "commit"
         warp.stores_queued -= is_store
         if is_store or not warp.before_fence:
             return
         warp.before_fence -= 1
-        if not warp.before_fence:
-            self._pass_buffer(now, self.drained, 1)
-        if queued.work != "commit" and warp.before_arrival:
-            warp.before_arrival -= 1
-            if not warp.before_arrival:
-                self._arrive(warp, warp.barrier_operand, now)
+        if warp.before_fence:
+            return
+        self.unfenced[warp.fenced] -= 1
+        self._pass_fence(warp.fenced, now)
 
     def _arrive(self, warp: WarpModel, operand: int, now: int) -> None:
         """The barrier unit takes warps one by one."""
         _, served = self.barrier_unit.serve(now, self.gpu.barrier.cycles_per_warp)
-        self.units.barrier(warp, operand, lambda: [peer for part in self.parts for peer in part.warps
-                                                   if peer.live and peer.cta == warp.cta],
-                           served + self.gpu.barrier.base_cycles)
+        peers = [peer for part in self.parts for peer in part.warps if peer.live and peer.cta == warp.cta]
+        if self.units.barrier(warp, operand, peers, served + self.gpu.barrier.base_cycles):
+            self.to_fence.add(warp.fenced)
+            self._pass_fence(warp.fenced, now)

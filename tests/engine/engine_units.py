@@ -85,6 +85,11 @@ class Queued:
     """``nothing``, ``commit``, ``barrier``, ``signal``, ``shared`` or ``global``."""
     token: int = 0
     registers: int = 1
+    held: tuple[int, int] | None = None
+    """The barrier whose fence it stays behind."""
+
+    def let_go(self, barrier: tuple[int, int]) -> None:
+        self.held = None if self.held == barrier else self.held
 
 
 class Part:

@@ -63,12 +63,13 @@ class WarpModel:
     access_ends: deque[int] = field(default_factory=deque)
     """When its last shared-memory accesses leave the data stage."""
     queued: int = 0
-    commits_queued: int = 0
     stores_queued: int = 0
-    barrier_operand: int = 0
-    before_arrival: int = 0
     before_fence: int = 0
-    """Memory instructions that the LSU has not taken."""
+    """Memory instructions that the LSU has not taken: all, to global memory, in front of the last BAR."""
+    fenced: tuple[int, int] = (0, 0)
+    """CTA and barrier of that BAR."""
+    behind: tuple[int, int] | None = None
+    """The barrier whose fence the warp stays behind."""
     drain: int = 0
     membar_end: int = 0
     fence_state: str = "membar"
@@ -85,6 +86,9 @@ class WarpModel:
     groups: list[Group] = field(default_factory=lambda: [Group()])
     """The last one is open."""
     group_board: int = -1
+
+    def let_go(self, barrier: tuple[int, int]) -> None:
+        self.behind = None if self.behind == barrier else self.behind
 
     def of_access(self, name: str) -> int:
         """A number of the access that the current row names, for this warp."""

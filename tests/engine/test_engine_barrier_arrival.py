@@ -1,4 +1,5 @@
-"""A load behind a barrier waits until accesses before it have left the data stage (barrier_arrival.csv)."""
+"""A barrier opens at once; a load behind it waits until accesses before it have left the data stage
+(barrier_arrival.csv, store_meet.csv)."""
 
 from __future__ import annotations
 
@@ -33,9 +34,9 @@ def reads(before: list[Row]) -> int:
 
 @pytest.mark.parametrize("before", [[], [LOAD], [LOAD] * 8, [STORE] * 4, [Row("LDG", access="g", write=0, stall=15)],
                                     [Row("STG", access="w")] * 8])
-def test_a_barrier_opens_when_the_last_instruction_before_it_has_been_taken(before: list[Row]) -> None:
-    """Loads and stores of shared memory need not have passed; stores to global memory need not even be taken."""
-    assert OPENING <= opens(before) <= OPENING + 2 * len(before)  # the unit takes one every other cycle
+def test_a_barrier_opens_whatever_is_queued_in_front_of_it(before: list[Row]) -> None:
+    """store_meet.csv: 21 cycles behind BAR, be there one store or twelve with conflicts."""
+    assert OPENING <= opens(before) <= OPENING + 2  # registers that stores read may hold BAR's dispatcher
 
 
 @pytest.mark.parametrize("access", [LOAD, STORE])
