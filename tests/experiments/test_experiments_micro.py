@@ -21,8 +21,7 @@ from gpusim.errors import UserError
 from gpusim.experiments.micro import Probe, all_probes, validate_micro
 from gpusim.experiments.micro.arrivals import ROWS as ARRIVAL_ROWS
 from gpusim.experiments.micro.arrivals import arrival_probes
-from gpusim.experiments.micro.behind_copies import LAUNCH
-from gpusim.experiments.micro.behind_copies import ROWS as BURST_ROWS
+from gpusim.experiments.micro.behind import COPIES, STORES
 from gpusim.experiments.micro.compiled import HARDWARE, CompiledKernel, key_values, replay
 from gpusim.experiments.micro.crossings import crossing_probes
 from gpusim.experiments.micro.halves import half_probes
@@ -72,8 +71,9 @@ def test_no_row_of_a_table_is_dropped_silently() -> None:
     measured += int((traffic[["read_bytes_per_cycle", "write_bytes_per_cycle"]] > 0).to_numpy().sum())
     measured += len(pd.read_csv(HARDWARE / "h200/reads_under_way.csv").query(ROWS))
     measured += len(pd.read_csv(HARDWARE / "h200/barrier_arrival.csv").query(ARRIVAL_ROWS))
-    bursts = pd.read_csv(HARDWARE / "h200/barrier_copies.csv").query(BURST_ROWS)
-    measured += len(bursts.drop_duplicates(LAUNCH))
+    for burst in (COPIES, STORES):
+        launches = pd.read_csv(HARDWARE / f"h200/{burst.table}.csv").query(burst.rows)
+        measured += len(launches.drop_duplicates(burst.launch))
     measured += rows_in("h200/cutlass_replays.csv")
     assert len(all_probes()) == measured + len(list(recorded_probes()))
 
@@ -106,6 +106,15 @@ def test_an_sm_has_a_thousand_rows_under_way_at_most(what: str) -> None:
 def test_a_barrier_opens_when_accesses_before_it_have_left_the_data_stage(kind: str, ways: int, count: int) -> None:
     what = f"{count} {kind} of {ways} ways in front of BAR"
     row = run_probe(next(p for p in arrival_probes() if p.what == what), load_gpu("h200"))
+    assert row["within_level"], row
+
+
+@pytest.mark.parametrize("warps", ["3 of 4", "4 of 4", "8 of 8"])
+@pytest.mark.parametrize("count", [4, 8, 12])
+def test_loads_behind_a_barrier_come_when_the_last_store_of_all_its_warps_has_passed(count: int, warps: str) -> None:
+    """The barrier has opened long before (store_meet.csv)."""
+    what = f"{count} stores of 16 B a lane 32 apart by {warps} warps, a barrier, ldmatrix"
+    row = run_probe(next(p for p in STORES.probes() if p.what == what), load_gpu("h200"))
     assert row["within_level"], row
 
 

@@ -14,7 +14,7 @@ from joblib import Parallel, delayed
 from gpusim.arch import load_gpu
 from gpusim.errors import UserError
 from gpusim.experiments.micro.arrivals import arrival_probes
-from gpusim.experiments.micro.behind_copies import behind_probes
+from gpusim.experiments.micro.behind import behind_probes
 from gpusim.experiments.micro.copies import copy_probes
 from gpusim.experiments.micro.crossings import crossing_probes
 from gpusim.experiments.micro.halves import half_probes

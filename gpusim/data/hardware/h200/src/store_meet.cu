@@ -1,0 +1,40 @@
+// What stores to shared memory hold up: warps store n times at once, then overwrite the address, meet, load.
+// how: 0 ldmatrix; 1 barrier, ldmatrix; 2 address overwritten, ldmatrix; 3 address overwritten, barrier, ldmatrix
+// nvcc -O3 -std=c++17 -arch=sm_90a store_meet.cu -o store_meet; ./store_meet > store_meet.csv
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cuda_runtime.h>
+#define CK(x) do{cudaError_t e=(x); if(e!=cudaSuccess){fprintf(stderr,"%s:%d %s\n",__FILE__,__LINE__,cudaGetErrorString(e));exit(1);} }while(0)
+#define CLOCK(t) asm volatile("{.reg .u64 c; mov.u64 c,%%clock64; cvt.u32.u64 %0,c;}":"=r"(t)::"memory")
+template<int W> __device__ __forceinline__ void store(uint32_t a,const uint32_t*v){
+  if constexpr(W==4) asm volatile("st.shared.b32 [%0],%1;"::"r"(a),"r"(v[0]):"memory"); else if constexpr(W==8) asm volatile("st.shared.v2.b32 [%0],{%1,%2};"::"r"(a),"r"(v[0]),"r"(v[1]):"memory"); else asm volatile("st.shared.v4.b32 [%0],{%1,%2,%3,%4};"::"r"(a),"r"(v[0]),"r"(v[1]),"r"(v[2]),"r"(v[3]):"memory"); }
+template<int N,int W,int HOW> __global__ void meet(int*out,unsigned storing,int pitch,uint32_t none){
+  extern __shared__ __align__(1024) uint8_t sm[]; uint32_t b=(uint32_t)__cvta_generic_to_shared(sm); int lane=threadIdx.x&31,warp=threadIdx.x>>5; uint32_t to=b+warp*16384+lane*pitch,v[4],q[4],x=0,load=b+163840+lane*16;
+  for(int i=0;i<4;i++) asm volatile("mov.u32 %0,%1;":"=r"(v[i]):"r"(none+i));
+  int zero=0,issued=0,war=0,behind=0,done=0; bool stores=storing>>warp&1;
+  #pragma unroll 1
+  for(int rep=0;rep<3;rep++){
+    asm volatile("":"+r"(to),"+r"(load),"+r"(v[0]),"+r"(v[1]),"+r"(v[2]),"+r"(v[3]));
+    __syncthreads(); CLOCK(zero);
+    if(stores){
+      #pragma unroll
+      for(int i=0;i<N;i++) store<W>(to+i*1024,v);
+    }
+    CLOCK(issued);
+    if(HOW&2) asm volatile("add.u32 %0,%0,%1;":"+r"(to):"r"(none):"memory");
+    CLOCK(war);
+    if(HOW&1) __syncthreads();
+    asm volatile("ldmatrix.sync.aligned.x4.m8n8.shared.b16 {%0,%1,%2,%3},[%4];":"=r"(q[0]),"=r"(q[1]),"=r"(q[2]),"=r"(q[3]):"r"(load):"memory"); CLOCK(behind); asm volatile("xor.b32 %0,%0,%1;":"+r"(x):"r"(q[0]):"memory"); CLOCK(done);
+    for(int i=1;i<4;i++) asm volatile("add.u32 %0,%0,%1;":"+r"(x):"r"(q[i]):"memory");
+  }
+  if(lane==0){ int*o=out+warp*8; o[0]=zero; o[1]=issued; o[2]=war; o[3]=behind; o[4]=done; o[5]=x; } }
+int*out,h[128];
+template<int N,int W,int HOW> void go(unsigned storing,int warps,int pitch){ auto k=meet<N,W,HOW>; CK(cudaFuncSetAttribute(k,cudaFuncAttributeMaxDynamicSharedMemorySize,170*1024));
+  for(int i=0;i<2;i++){ k<<<1,32*warps,170*1024>>>(out,storing,pitch,0); CK(cudaDeviceSynchronize()); } CK(cudaMemcpy(h,out,sizeof h,cudaMemcpyDeviceToHost));
+  int zero=h[0]; for(int w=1;w<warps;w++) if(h[8*w]-zero<0) zero=h[8*w];
+  for(int w=0;w<warps;w++) printf("%d,%d,%d,%x,%d,%d,%d,%d,%d,%d,%d\n",HOW,N,W,storing,warps,pitch,w,h[8*w+1]-zero,h[8*w+2]-zero,h[8*w+3]-zero,h[8*w+4]-zero); }
+template<int N,int W,int HOW> void some(){ for(int pitch:{W,W==16?32:64}){ go<N,W,HOW>(0x2,4,pitch); go<N,W,HOW>(0xe,4,pitch); go<N,W,HOW>(0xf,4,pitch); go<N,W,HOW>(0xff,8,pitch); } }
+template<int W,int HOW> void all(){ some<1,W,HOW>(); some<2,W,HOW>(); some<4,W,HOW>(); some<6,W,HOW>(); some<8,W,HOW>(); some<12,W,HOW>(); }
+template<int W> void hows(){ all<W,0>(); all<W,1>(); all<W,2>(); all<W,3>(); }
+int main(){ CK(cudaMalloc(&out,65536)); printf("how,stores,bytes,storing,warps,pitch,warp,issued,overwritten,behind,done\n"); hows<4>(); hows<8>(); hows<16>(); return 0; }

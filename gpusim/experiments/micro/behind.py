@@ -1,0 +1,94 @@
+"""Models barrier_copies.csv, store_meet.csv: when ldmatrix has its data behind copies or stores and behind barriers.
+Leaves out bursts of up to four copies, which the chip ran before it had their code, and of twelve, which overlap, and
+stores of 8 bytes a lane, which come out as those of 16 with conflicts do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from gpusim.engine import EVENT_KINDS, SimulationResult
+from gpusim.experiments.micro.compiled import HARDWARE, CompiledKernel, replay
+from gpusim.experiments.micro.probe import Probe
+from gpusim.sass import SassLaunch, Scalar, TensorPointer
+
+__all__ = ["COPIES", "STORES", "Burst", "behind_probes"]
+
+LANES, REGISTERS, SHARED_BYTES = 32, 128, 170 * 1024
+MARKS = 5  # clocks of a turn
+ISSUE = EVENT_KINDS.index("issue")
+
+
+_Launch = dict[str, Any]
+_Parameters = tuple[TensorPointer | Scalar, ...]
+
+
+def _copies(launch: _Launch, mask: int) -> tuple[str, CompiledKernel, _Parameters]:
+    shape = f"{launch['copies']} copies of rows of {launch['row_bytes']} B {launch['pitch']} apart"
+    kernel = CompiledKernel("barrier_copies", f"meetILi{launch['copies']}ELi{launch['how']}E")
+    return shape, kernel, (TensorPointer("g", "u8", (1 << 26,)), TensorPointer("out", "i64", (64,), True),
+                           Scalar(mask), Scalar(int(launch["row_bytes"])), Scalar(int(launch["pitch"])))
+
+
+def _stores(launch: _Launch, mask: int) -> tuple[str, CompiledKernel, _Parameters]:
+    shape = f"{launch['stores']} stores of {launch['bytes']} B a lane {launch['pitch']} apart"
+    kernel = CompiledKernel("store_meet", f"meetILi{launch['stores']}ELi{launch['bytes']}ELi{launch['how']}E")
+    return shape, kernel, (TensorPointer("out", "i64", (128,), True), Scalar(mask), Scalar(int(launch["pitch"])),
+                           Scalar(0))
+
+
+@dataclass(frozen=True)
+class Burst:
+    """A table of bursts by some warps, ``mask``, and an ldmatrix behind them; ``rows``: which of it are replayed."""
+
+    table: str
+    what: str
+    rows: str
+    launch: tuple[str, ...]
+    mask: str
+    start: Callable[[_Launch, int], tuple[str, CompiledKernel, _Parameters]]
+    done: int
+    """Number of the clock behind the load's data."""
+    ways: dict[int, str]
+    """What stands in front of the load, by template argument of the program."""
+
+    def probes(self) -> Iterator[Probe]:
+        """A probe per launch: cycles until the data are there, the mean of all warps."""
+        table = pd.read_csv(HARDWARE / f"h200/{self.table}.csv", dtype={self.mask: str}).query(self.rows)
+        for key, rows in table.groupby(list(self.launch), sort=False):
+            launch = dict(zip(self.launch, key, strict=True))
+            warps, mask = int(launch["warps"]), int(launch[self.mask], 16)
+            shape, kernel, parameters = self.start(launch, mask)
+            sass = SassLaunch((1, 1, 1), (warps * LANES, 1, 1), parameters, SHARED_BYTES, REGISTERS)
+            name = f"{shape} by {mask.bit_count()} of {warps} warps{self.ways[launch['how']]}, ldmatrix"
+            yield Probe(self.what, name, "latency", float(rows["done"].mean()),
+                        partial(replay, kernel=kernel, launch=sass),
+                        partial(_done, pcs=kernel.clock_pcs, mark=self.done))
+
+
+COPIES = Burst(
+    "barrier_copies", "loads behind copies", "6 <= copies <= 8",
+    ("how", "copies", "copying", "warps", "row_bytes", "pitch"), "copying", _copies, 3,
+    {0: "", 1: ", a barrier", 4: ", a commit, a barrier", 6: ", a commit"})
+STORES = Burst(
+    "store_meet", "loads behind stores", "bytes != 8",
+    ("how", "stores", "bytes", "storing", "warps", "pitch"), "storing", _stores, 4,
+    {0: "", 1: ", a barrier", 2: ", their address overwritten", 3: ", their address overwritten, a barrier"})
+
+
+def behind_probes() -> Iterator[Probe]:
+    """Probes of both tables."""
+    yield from COPIES.probes()
+    yield from STORES.probes()
+
+
+def _done(result: SimulationResult, *, pcs: tuple[int, ...], mark: int) -> float:
+    events = result.events
+    reads = events[(events["kind"] == ISSUE) & np.isin(events["pc"], pcs)]
+    last = np.array([np.sort(reads["start"][reads["warp"] == warp])[-MARKS:] for warp in np.unique(reads["warp"])])
+    return float(last[:, mark].mean() - last[:, 0].min())
