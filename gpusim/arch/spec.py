@@ -223,7 +223,7 @@ class Barrier(Section):
     base_cycles: Cycles = Field(description="BAR.SYNC of a CTA without warps: the constant part.")
     cycles_per_warp: Cycles = Field(description="What each warp of the CTA adds.")
     after_access_cycles: Cycles = Field(
-        description="From the end of the last shared-memory access before it until BAR lets others pass.")
+        description="From the end of the last shared-memory access before a barrier until what is behind may go on.")
 
 
 class Mbarrier(Section):

@@ -90,9 +90,9 @@ def barrier_release(warp, row):
 @njit(cache=True, nogil=True, forceinline=True)
 def ready_time(warp, row):
     """First cycle in which the control fields let the warp issue ``row``; NEVER while memory or a barrier decides."""
-    if warp.queued > 0 and (row.kind == EXIT or row.flags & FENCE or (row.kind == BARRIER and warp.before_fence > 0)):
+    if warp.queued > 0 and (row.kind == EXIT or row.flags & FENCE):
         return NEVER
-    if row.kind == BARRIER and warp.behind:
+    if row.kind == BARRIER and (warp.before_fence > 0 or warp.behind > 0):
         return NEVER
     long_release, short_release = boards_release(warp, row)
     fetched = max(warp.code_end, warp.constant_end)

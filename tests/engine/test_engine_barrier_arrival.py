@@ -32,8 +32,8 @@ def reads(before: list[Row]) -> int:
     return int(issue_cycles(result, 0)[-2] - issue_cycles(result, 1)[LATE])
 
 
-@pytest.mark.parametrize("before", [[], [LOAD], [LOAD] * 8, [STORE] * 4, [Row("LDG", access="g", write=0, stall=15)],
-                                    [Row("STG", access="w")] * 8])
+@pytest.mark.parametrize("before", [[], [LOAD], [LOAD] * 8, [STORE] * 4, [STORE] * 16,
+                                    [Row("LDG", access="g", write=0, stall=15)], [Row("STG", access="w")] * 8])
 def test_a_barrier_opens_whatever_is_queued_in_front_of_it(before: list[Row]) -> None:
     """store_meet.csv: 21 cycles behind BAR, be there one store or twelve with conflicts."""
     assert OPENING <= opens(before) <= OPENING + 2  # registers that stores read may hold BAR's dispatcher

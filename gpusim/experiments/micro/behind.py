@@ -1,6 +1,6 @@
 """Models barrier_copies.csv, store_meet.csv: when ldmatrix has its data behind copies or stores and behind barriers.
 Leaves out bursts of up to four copies, which the chip ran before it had their code, and of twelve, which overlap, and
-stores of 8 bytes a lane, which come out as those of 16 with conflicts do."""
+stores of 8 bytes a lane, which would be a third more."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ __all__ = ["COPIES", "STORES", "Burst", "behind_probes"]
 LANES, REGISTERS, SHARED_BYTES = 32, 128, 170 * 1024
 MARKS = 5  # clocks of a turn
 ISSUE = EVENT_KINDS.index("issue")
-
 
 _Launch = dict[str, Any]
 _Parameters = tuple[TensorPointer | Scalar, ...]
