@@ -75,16 +75,23 @@ class Issue(Section):
 
 class Mio(Section):
     queue_depth: Count = Field(description="Memory instructions a sub-partition may have waiting for the LSU.")
-    buffer_registers: Count = Field(ge=6, le=32, description="32-bit registers of a warp, address and data, of the "
-                                    "instructions that the LSU has taken, in order; STG.128 has six.")
-    copy_buffer_registers: Count = Field(ge=3, le=8, description="What an LDGSTS takes of them.")
-    accesses_per_warp: Count = Field(le=8, description="Shared-memory accesses of a warp that the LSU has in hand; the "
-                                     "next one waits at the front of that buffer, and all behind it with it.")
+    buffer_entries: Count = Field(ge=8, le=32, description="Instructions that the LSU has taken, in order.")
+    copy_buffer_entries: Count = Field(le=8, description="Places that an LDGSTS takes of them.")
+    buffer_return_cycles: Cycles = Field(description="From when such a place is left to when the LSU takes what waits "
+                                                     "for it.")
+    store_data_bytes: Count = Field(ge=512, le=4096, description="What the stores that the LSU has taken store, until "
+                                                                 "they have passed the data stage.")
+    store_data_return_cycles: Cycles = Field(description="From then to when the LSU takes the store that waits for it.")
+    waiting_accesses: Count = Field(le=8, description="Instructions that have left the buffer and wait for a path "
+                                    "through the data stage; the next one waits at its front, and all behind it.")
     operand_bytes_per_cycle: Count = Field(description="Addresses and data one sub-partition sends to the LSU.")
     address_interval_cycles: Count = Field(
         description="Least cycles between memory instructions that the LSU takes from a sub-partition.")
     register_read_cycles: Count = Field(description="Cycles for which the dispatcher waits per register the LSU reads.")
-    address_bytes_per_cycle: Count = Field(description="Addresses all sub-partitions together send to the LSU.")
+    address_cycles: Count = Field(description="Least cycles between those that it takes from all sub-partitions.")
+    copy_address_cycles: Count = Field(description="The same behind an LDGSTS.")
+    store_data_bytes_per_cycle: Count = Field(description="What stores of all sub-partitions store, on its way to the "
+                                              "LSU: beside addresses, behind those of global memory.")
     read_release_base_cycles: Cycles = Field(description="From the first operand sent to the release of a read "
                                                          "barrier, for an instruction without operands.")
 
@@ -136,7 +143,7 @@ class Noc(Section):
     sm_write_bytes_per_cycle: Rate = Field(description="Bytes one SM sends to L2 per cycle.")
     unfilled_line_cycles: Cycles = Field(
         description="Cycles more that an SM's port takes for a line of which a sector is written in part.")
-    store_buffer_cycles: Cycles = Field(description="Cycles of the port that stores take which wait in front of it.")
+    store_lines: Count = Field(ge=32, le=64, description="Lines of stores that wait in front of the port that they take.")
     stores_in_flight: Count = Field(
         le=1024, description="Cycles of the port whose stores L2 has not confirmed, with those in front of it.")
 

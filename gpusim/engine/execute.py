@@ -148,7 +148,7 @@ def send(st, mach, ops, acc, win, s, w, row, time):
                 token = expect(warp, acc[row.access + warp.warp_row].count, row, 1)
         else:
             work, token = SHARED, expect(warp, 0, row, 0)
-    enqueue(sm, st.parts[s], mach, w % 4, warp, w, work, token, row.buffered, time)
+    enqueue(sm, st.parts[s], mach, w % 4, warp, w, work, token, row, time)
     if row.flags & ACTIVE and row.kind == COMMIT:
         close_group(warp, np.int64(row.write_barrier), time + row.latency)
 

@@ -26,7 +26,7 @@ IMAGE_OP = np.dtype([
     ("global_offset", "<i8"), ("pc", "<i4"), ("access", "<i4"), ("operand", "<i4"), ("interval", "<u2"),
     ("latency", "<u2"), ("stall", "u1"), ("wait_mask", "u1"), ("write_barrier", "u1"), ("read_barrier", "u1"),
     ("kind", "u1"), ("pipe", "u1"), ("flags", "u1"), ("queue", "i1"), ("operand_cycles", "u1"), ("path_cycles", "u1"),
-    ("lead_cycles", "u1"), ("hold_cycles", "u1"), ("registers", "u1"), ("buffered", "u1"), ("address_cycles", "u1"),
+    ("lead_cycles", "u1"), ("hold_cycles", "u1"), ("registers", "u1"), ("buffered", "u1"), ("stored", "u1"), ("crossing_cycles", "u1"),
     ("cached", "u1"), ("wide", "u1"), ("triple", "u1"), ("vector", "u1"), ("fetches", "u1"), ("reads", "u1"),
     ("piece", "<u2"), ("unit", "u1"), ("constant", "u1"),
 ], align=True)
@@ -38,8 +38,8 @@ queue: 0 for shared-memory instructions and cp.async, 1 for other global ones, -
 queue; the number says which throttle it is. An instruction that is predicated off passes through it all the same.
 operand_cycles: how long its addresses and data take to the load/store unit; path_cycles: until the next one's can
 follow; lead_cycles: until all but the last register are there, when a shared access can start; hold_cycles: how long
-reading them keeps the dispatcher from its own; registers: how many it reads; buffered: what it takes of the unit's
-buffer; address_cycles: of the path that all sub-partitions share. cached: a load that L1 keeps. wide: reads its
+reading them keeps the dispatcher from its own; registers: how many it reads; buffered: its places in the unit's
+buffer; stored: registers of these that it stores; crossing_cycles: of the path that all sub-partitions share. cached: a load that L1 keeps. wide: reads its
 registers in two passes. triple: reads three registers; vector: one or two, in one pass, 2 if it writes predicates only.
 fetches: a tensor instruction with a new A; reads: its kind, see gpusim.engine.register_reads. piece: of the code, see
 gpusim.engine.fetch. unit: whose room it needs to issue, a pipe or QUEUE. constant: line that it reads, see
@@ -196,15 +196,15 @@ def _ops(
         image["queue"][np.isin(cost["kind"], kinds)] = queue
     image["stall"] += (source["stall"] == 1) & (source["yield_"] > 0)
     cycles = REGISTER_BYTES / spec.mio.operand_bytes_per_cycle
-    registers = np.where(source["active"] > 0, _operand_registers(source, cost["kind"], role), 0)
+    registers = np.where(source["active"] > 0, _operand_registers(source, cost["kind"], role), 0).astype(np.int64)
     image["operand_cycles"] = np.ceil(registers * cycles)
     image["path_cycles"] = np.maximum(image["operand_cycles"], spec.mio.address_interval_cycles)
     copies = (cost["kind"] == Kind.async_copy) & (source["active"] > 0)
     image["registers"] = np.maximum(registers, 1)
-    image["buffered"] = np.where(copies, spec.mio.copy_buffer_registers, image["registers"])
+    image["buffered"] = np.where(copies, spec.mio.copy_buffer_entries, 1)
+    image["stored"] = np.maximum(registers - _address_registers(cost["kind"]), 0)
     image["hold_cycles"] = registers * spec.mio.register_read_cycles
-    image["address_cycles"] = np.where(source["active"] > 0, _address_registers(cost["kind"]), 0) * np.uint8(
-        REGISTER_BYTES // spec.mio.address_bytes_per_cycle)
+    image["crossing_cycles"] = _crossing_cycles(image, copies, spec) * (registers > 0)
     image["lead_cycles"] = np.ceil(np.maximum(registers - 1.0, 0.0) * cycles)
     image["reads"] = reads[source["pc"]]
     _slow_reads(image, source, wide[source["pc"]], spec)
@@ -248,6 +248,14 @@ def _mark_cached(program: Program, table: np.ndarray, ops: list[np.ndarray]) -> 
     keeps = np.isin(table["kind"], (Kind.global_load, Kind.async_copy)) & ~passes_by
     for image in ops:
         image["cached"] = keeps[image["pc"]] & (image["flags"] & FLAG == 0)
+
+
+def _crossing_cycles(image: np.ndarray, copies: np.ndarray, spec: GpuSpec) -> np.ndarray:
+    """What is stored goes beside the address, to global memory behind it (access_reads.csv)."""
+    addresses = np.where(copies, spec.mio.copy_address_cycles, spec.mio.address_cycles)
+    data = np.ceil(image["stored"].astype(np.int64) * REGISTER_BYTES / spec.mio.store_data_bytes_per_cycle)
+    to_global = np.isin(image["kind"], (Kind.global_store, Kind.atomic))
+    return np.where(to_global, addresses + data, np.maximum(addresses, data))
 
 
 def _address_registers(kinds: np.ndarray) -> np.ndarray:

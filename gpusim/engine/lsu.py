@@ -19,17 +19,17 @@ from gpusim.engine.queues import (
     SIGNALS,
     choose_next,
     keep_buffer,
+    keep_data,
     pass_buffer,
     take_head,
-    turn_in_buffer,
 )
 from gpusim.engine.register_reads import operands_read, read_operands, uses_tensor
 from gpusim.engine.resources import (
+    leave_buffer,
     occupy_tags,
     pass_addresses,
     pass_data_stage,
     pass_tag_stage,
-    path_room,
     tag_room,
     write_copy,
 )
@@ -59,30 +59,26 @@ def count_shared(sm, access, side):
 
 
 @njit(cache=True, nogil=True)
-def pass_in_order(sm, warp, mach, row, arrival, waves, stores, start):
+def pass_in_order(sm, warp, mach, row, arrival, waves, start):
     """Take a path through the data stage behind all other shared-memory accesses of the warp.
 
-    At the front of the buffer an access waits for a place of its warp's own, which the access so many before it leaves
-    at its end, and all behind it wait, too; in its place it keeps no other warp waiting (load_order.csv). What a store
-    stores stays in the buffer until it begins.
+    Those that wait for others of their warp keep no other warp waiting (load_order.csv).
     """
-    place = warp.access_count % mach.accesses_per_warp
-    front = turn_in_buffer(sm, start, max(path_room(sm, mach), warp.access_ends[place]))
-    warp.data_free = pass_data_stage(sm, mach, max(arrival, front), waves, warp.data_free)
-    keep_buffer(sm, mach, warp.data_free - waves * mach.wavefront_interval if stores else front, row.buffered)
-    warp.access_ends[place], warp.access_count = warp.data_free, warp.access_count + 1
+    front, warp.data_free = leave_buffer(sm, mach, start, start, arrival, waves, warp.data_free)
+    keep_buffer(sm, mach, front, row.buffered)
+    keep_data(sm, mach, warp.data_free, row.stored)
     sm.drained = max(sm.drained, warp.data_free + mach.barrier_after_access)
     sm.counters[STAGE_CYCLES] += waves
 
 
 @njit(cache=True, nogil=True)
-def shared_access(sm, warp, mach, row, waves, groups, stores, start, late):
+def shared_access(sm, warp, mach, row, waves, groups, start, late):
     """LDS, LDSM, STS, STSM, SHFL: operands, then a path through the data stage.
 
     Results are in registers ``late`` cycles later than usual. The latency of an instruction is that of one wavefront.
     """
     arrival = pass_addresses(sm, start, groups) + row.lead_cycles
-    pass_in_order(sm, warp, mach, row, arrival, waves, stores, start)
+    pass_in_order(sm, warp, mach, row, arrival, waves, start)
     settle_board(warp, row.write_barrier, warp.data_free + row.latency - mach.wavefront_interval + late)
     settle_board(warp, row.read_barrier, operands_read(mach, start, row))
     sm.counters[LDSM_COUNT] += row.kind == LDMATRIX
@@ -92,9 +88,10 @@ def shared_access(sm, warp, mach, row, waves, groups, stores, start, late):
 def take_turn(sm, mach, row, start, room):
     """Pass the data stage without data, as copies do on their way to the tag stage when that has ``room``, and what is
     predicated off. Returns (when it leaves the buffer, when it has passed)."""
-    entered = pass_buffer(sm, mach, start, max(path_room(sm, mach), room), row.buffered)
+    entered, passed = leave_buffer(sm, mach, start, room, start, 1, start)
+    keep_buffer(sm, mach, entered, row.buffered)
     sm.counters[STAGE_CYCLES] += 1
-    return entered, pass_data_stage(sm, mach, entered, 1, entered) - mach.wavefront_interval + 1
+    return entered, passed - mach.wavefront_interval + 1
 
 
 @njit(cache=True, nogil=True)
@@ -138,6 +135,7 @@ def global_access(sm, warp, mach, row, access, stores, start):
     if access.copy_cycles:
         write_copy(sm, leaves, access.copy_cycles)
     occupy_tags(sm, mach, max(entered, begun - mach.tag_lead), mach.access_tags)
+    keep_data(sm, mach, passed, row.stored)
     settle_board(warp, row.read_barrier, operands_read(mach, start, row))
     if row.kind == ASYNC_COPY:
         sm.counters[LDGSTS_COUNT] += 1
@@ -229,7 +227,7 @@ def reach_shared(st, mach, acc, win, s, w, row, op, start, late):
         access = acc[row.access + warp.warp_row]
         waves, groups = np.int64(access.wavefronts), np.int64(access.ideal)
         count_shared(sm, access, LOAD if loads else STORE)
-    shared_access(sm, warp, mach, row, waves, groups, row.access >= 0 and not loads, start, late)
+    shared_access(sm, warp, mach, row, waves, groups, start, late)
     record_stage(win, sm, w, warp, row.pc, op, waves)
 
 
@@ -259,14 +257,14 @@ def accept(st, mach, ops, acc, bases, win, s, time):
         close_copies(sm, mach, row, time)
     elif work == NOTHING:
         if row.kind == SHARED_LOAD or row.kind == LDMATRIX:
-            pass_in_order(sm, warp, mach, row, time, np.int64(1), False, time)
+            pass_in_order(sm, warp, mach, row, time, np.int64(1), time)
         else:
             take_turn(sm, mach, row, time, time)
         record_stage(win, sm, w, warp, row.pc, op, np.int64(1))
     else:
         late = mach.write_beside_tensor if uses_tensor(part, time) else 0
         start = read_operands(part, mach, win, row, time)
-        sm.address_path = time + row.address_cycles
+        sm.address_path = time + row.crossing_cycles
         if work == SIGNALS:
             use_mbarrier(st, mach, ops, acc, win, s, w, row, part.queue_token[i], start)
             record_stage(win, sm, w, warp, row.pc, op, np.int64(1))

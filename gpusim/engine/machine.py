@@ -30,8 +30,11 @@ class Machine(NamedTuple):
     commit_tags: int
     tag_lead: int
     reads_under_way: int
-    buffer_registers: int
-    accesses_per_warp: int
+    buffer_entries: int
+    store_data: int
+    buffer_return: int
+    data_return: int
+    waiting_accesses: int
     read_release_base: int
     wavefront_interval: int
     tag_interval: int
@@ -77,7 +80,7 @@ class Machine(NamedTuple):
     dram_read_cycles_per_byte: float
     dram_write_cycles_per_byte: float
     stores_in_flight: int
-    store_buffer: int
+    store_lines: int
     sms_per_request: int
     l1_after_data: int
     mbarrier_arrive: int
@@ -110,8 +113,10 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         tag_entries=spec.l1.tag_entries, access_tags=spec.l1.access_tag_entries,
         commit_tags=spec.l1.commit_tag_entries, tag_lead=spec.l1.tag_lead_cycles,
         reads_under_way=spec.l1.reads_under_way,
-        buffer_registers=spec.mio.buffer_registers,
-        accesses_per_warp=spec.mio.accesses_per_warp,
+        buffer_entries=spec.mio.buffer_entries,
+        store_data=spec.mio.store_data_bytes // spec.shared.bytes_per_wavefront,
+        buffer_return=spec.mio.buffer_return_cycles, data_return=spec.mio.store_data_return_cycles,
+        waiting_accesses=spec.mio.waiting_accesses,
         read_release_base=spec.mio.read_release_base_cycles,
         wavefront_interval=spec.shared.latency_cycles_per_wavefront,
         tag_interval=spec.l1.tag_interval_cycles,
@@ -157,7 +162,7 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         dram_channels=spec.dram.channels,
         dram_read_cycles_per_byte=spec.dram.channels / spec.dram.read_bytes_per_cycle,
         stores_in_flight=spec.noc.stores_in_flight,
-        store_buffer=spec.noc.store_buffer_cycles,
+        store_lines=spec.noc.store_lines,
         dram_write_cycles_per_byte=spec.dram.channels / spec.dram.write_bytes_per_cycle,
         sms_per_request=spec.noc.sms_per_request,
         l1_after_data=spec.l1.hit_latency_cycles - _address_cycles(spec)

@@ -7,9 +7,9 @@ import numpy as np
 from numba import njit
 
 from gpusim.engine.messages import REMOTE_ARRIVE, post_message
-from gpusim.engine.queues import pass_buffer
+from gpusim.engine.queues import keep_buffer
 from gpusim.engine.register_reads import operands_read
-from gpusim.engine.resources import pass_data_stage, path_room
+from gpusim.engine.resources import leave_buffer
 from gpusim.engine.scoreboards import close_group, ready_time, settle_board
 from gpusim.engine.state import BOARDS, COUNTERS, GROUPS, NEVER
 from gpusim.program import MBarrierAction
@@ -30,9 +30,10 @@ def waits_for(index, parity):
 @njit(cache=True, nogil=True)
 def pass_shared(sm, mach, row, start):
     """One turn at the data stage, on the way of all shared accesses; returns when it has passed."""
-    arrival = max(start + row.lead_cycles, pass_buffer(sm, mach, start, path_room(sm, mach), row.buffered))
+    left, passed = leave_buffer(sm, mach, start, start, start + row.lead_cycles, 1, start)
+    keep_buffer(sm, mach, left, row.buffered)
     sm.counters[STAGE_CYCLES] += 1
-    return pass_data_stage(sm, mach, arrival, 1, arrival) - mach.wavefront_interval + 1
+    return passed - mach.wavefront_interval + 1
 
 
 @njit(cache=True, nogil=True)

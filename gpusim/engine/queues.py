@@ -8,7 +8,7 @@ from numba import njit
 from gpusim.engine.state import NEVER, QUEUE, QUEUE_ENTRIES
 
 __all__ = ["COMMITS", "NOTHING", "SHARED", "SIGNALS", "TAGGED", "WRITES", "choose_next", "enqueue",
-           "free_reads", "keep_buffer", "pass_buffer", "take_head", "turn_in_buffer"]
+           "free_reads", "keep_buffer", "keep_data", "pass_buffer", "take_head", "turn_in_buffer"]
 
 NOTHING, SHARED, TAGGED, COMMITS, WRITES, SIGNALS = range(6)
 """What an instruction needs of the load/store unit: a turn (predicated off), an entry for its wavefronts,
@@ -26,7 +26,7 @@ def note_room(part, mach):
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def enqueue(sm, parts, mach, p, warp, w, work, token, registers, time):
+def enqueue(sm, parts, mach, p, warp, w, work, token, row, time):
     """An instruction of warp slot ``w`` comes to the queue of sub-partition ``p`` at ``time``."""
     part = parts[p]
     i = part.queue_last % QUEUE_ENTRIES
@@ -34,7 +34,7 @@ def enqueue(sm, parts, mach, p, warp, w, work, token, registers, time):
     part.queue_work[i], part.queue_token[i], part.queue_held[i] = work, token, warp.behind
     part.queue_last += 1
     note_room(part, mach)
-    part.queue_size[i] = registers
+    part.queue_size[i], part.queue_data[i] = row.buffered, row.stored
     warp.queued += 1
     warp.stores_queued += work == WRITES
     if part.queue_last == part.queue_first + 1 and time <= sm.next_turn:  # else another one has its turn and keeps it
@@ -62,8 +62,12 @@ def room_time(sm, part, mach):
     """When there is room in the load/store unit's buffer for that instruction's registers, and on the path that
     addresses of all sub-partitions share."""
     i = part.queue_first % QUEUE_ENTRIES
-    last = sm.buffer_head + part.queue_size[i] - 1
-    return max(sm.buffer[last if last < mach.buffer_registers else last - mach.buffer_registers], sm.address_path)
+    last, stored = sm.buffer_head + part.queue_size[i] - 1, part.queue_data[i]
+    room = max(sm.buffer[last if last < mach.buffer_entries else last - mach.buffer_entries], sm.address_path)
+    if stored == 0:
+        return room
+    last = sm.data_head + stored - 1
+    return max(room, sm.data[last if last < mach.store_data else last - mach.store_data])
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -95,8 +99,16 @@ def free_reads(sm, parts, mach, requests, time):
 def keep_buffer(sm, mach, until, registers):
     """The instruction's registers keep their places in the load/store unit's input buffer until then."""
     for _ in range(registers):
-        sm.buffer[sm.buffer_head] = until
-        sm.buffer_head = sm.buffer_head + 1 if sm.buffer_head + 1 < mach.buffer_registers else 0
+        sm.buffer[sm.buffer_head] = until + mach.buffer_return
+        sm.buffer_head = sm.buffer_head + 1 if sm.buffer_head + 1 < mach.buffer_entries else 0
+
+
+@njit(cache=True, nogil=True)
+def keep_data(sm, mach, until, stored):
+    """What a store stores, in wavefronts without conflicts, is kept until it has passed the data stage."""
+    for _ in range(stored):
+        sm.data[sm.data_head] = until + mach.data_return
+        sm.data_head = sm.data_head + 1 if sm.data_head + 1 < mach.store_data else 0
 
 
 @njit(cache=True, nogil=True)

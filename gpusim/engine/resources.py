@@ -6,15 +6,16 @@ from __future__ import annotations
 from numba import njit
 
 from gpusim.arch.instructions import Pipe
+from gpusim.engine.queues import turn_in_buffer
 from gpusim.engine.register_reads import hold_tensor, uses_tensor
 
 __all__ = [
     "hold_data_stage",
+    "leave_buffer",
     "occupy_tags",
     "pass_addresses",
     "pass_data_stage",
     "pass_tag_stage",
-    "path_room",
     "tag_room",
     "take_pipe",
     "write_copy",
@@ -60,15 +61,6 @@ def occupy_tags(sm, mach, until, entries):
 
 
 @njit(cache=True, nogil=True)
-def path_room(sm, mach):
-    """First cycle in which one of the paths through the data stage is free."""
-    room = sm.paths[0]
-    for i in range(1, mach.data_paths):
-        room = min(room, sm.paths[i])
-    return room
-
-
-@njit(cache=True, nogil=True)
 def show_wavefronts(sm, arrival, waves):
     """Give wavefronts a place among the events of the data stage, one per cycle."""
     sm.data_stage = max(sm.data_stage, arrival) + waves
@@ -93,6 +85,26 @@ def pass_data_stage(sm, mach, arrival, waves, earliest):
 
 
 @njit(cache=True, nogil=True)
+def leave_buffer(sm, mach, start, room, arrival, waves, earliest):
+    """From the front of the buffer through the data stage, in order: (when the front is left, when it has passed).
+
+    What cannot begin at once leaves the front when one of a few places behind it is free, and waits there; when none
+    is, it stays, and all behind it wait (access_reads.csv).
+    """
+    front = turn_in_buffer(sm, start, room)
+    passed = pass_data_stage(sm, mach, max(arrival, front), waves, earliest)
+    begun, place = passed - mach.wavefront_interval * waves, 0
+    for i in range(1, mach.waiting_accesses):
+        if sm.waiting[i] < sm.waiting[place]:
+            place = i
+    left = max(front, sm.waiting[place])
+    if begun > left:
+        sm.waiting[place] = begun
+    sm.front = min(left, begun)
+    return sm.front, passed
+
+
+@njit(cache=True, nogil=True)
 def pass_addresses(sm, time, groups):
     """Take what works out which banks an access needs, a group of lanes a cycle, from ``time`` on, when its addresses
     are there; returns when its first wavefront can go. It runs ahead of the data stage, in order (epilogue_marks.csv:
@@ -107,7 +119,7 @@ def hold_data_stage(sm, mach, arrival, waves):
     """Wavefronts at full rate, of units that do not go through the load/store unit: the paths move that many less.
     Returns when the last one has passed."""
     show_wavefronts(sm, arrival, waves)
-    passed = max(arrival, path_room(sm, mach)) + waves
+    passed = max(arrival, sm.paths[:mach.data_paths].min()) + waves
     for i in range(mach.data_paths):
         sm.paths[i] = max(sm.paths[i], arrival) + waves * mach.wavefront_interval // mach.data_paths
     return passed

@@ -30,8 +30,10 @@ NAMED_BARRIERS = 16
 WARPS_PER_WARPGROUP = 4
 WGMMAS = 256
 """wgmma that a warp may have issued and that the tensor pipe has not started."""
-WARP_ACCESSES = 8
-"""Most shared-memory accesses of a warp that the load/store unit has in hand; how many is a number of the GPU."""
+STORE_LINES = 64
+"""Most lines in front of the port that stores take; how many is a number of the GPU."""
+WAITING = 8
+"""Most accesses that may wait behind the load/store unit's buffer; how many is a number of the GPU."""
 PATHS = 16
 """Most paths through the data stage."""
 QUEUE = len(Pipe)
@@ -66,7 +68,6 @@ WARP = np.dtype([
     ("age", "<i8"),  # order in which warps came to the SM
     ("start", "<i8"),
     ("data_free", "<i8"),  # the previous shared access has left the data stage
-    ("access_ends", "<i8", (WARP_ACCESSES,)), ("access_count", "<i8"),  # when its last ones did, a ring
     ("drain", "<i8"),  # the last store is in the buffer in front of the port
     ("sent", "<i8"),  # the LSU has taken its last memory instruction
     ("queued", "<i8"),  # memory instructions that the LSU has not taken yet
@@ -112,7 +113,8 @@ SUB_PARTITION = np.dtype([
     ("queue_first", "<i8"), ("queue_last", "<i8"),  # a ring
     ("queue_open", "<i8"), ("queue_left", "<i8"),  # since when entries are free, and how many came free then
     ("queue_time", "<i8", (QUEUE_ENTRIES,)), ("queue_op", "<i8", (QUEUE_ENTRIES,)),
-    ("queue_size", "<i8", (QUEUE_ENTRIES,)), ("queue_slot", "<i8", (QUEUE_ENTRIES,)),
+    ("queue_size", "<i8", (QUEUE_ENTRIES,)), ("queue_data", "<i8", (QUEUE_ENTRIES,)),
+    ("queue_slot", "<i8", (QUEUE_ENTRIES,)),
     ("queue_work", "<i8", (QUEUE_ENTRIES,)), ("queue_token", "<i8", (QUEUE_ENTRIES,)),
     ("queue_held", "<i8", (QUEUE_ENTRIES,)),  # 1 + barrier whose fence has to pass before, 0: none
 ], align=True)
@@ -154,6 +156,9 @@ SM = np.dtype([
     ("barrier_unit", "<i8"), ("sequence", "<i8"), ("warp_cycles", "<i8"),
     ("address_path", "<i8"), ("front", "<i8"), ("constant_path", "<i8"),
     ("buffer_head", "<i8"), ("buffer", "<i8", (QUEUE_ENTRIES,)),  # when its entries come free, a ring
+    ("data_head", "<i8"), ("data", "<i8", (QUEUE_ENTRIES,)),  # the same of what stores store
+    ("waiting", "<i8", (WAITING,)),  # when accesses beyond the buffer take their path
+    ("lines_head", "<i8"), ("lines", "<i8", (STORE_LINES,)),  # the same of the queue in front of the write port
     ("tag_begun", "<i8"),  # when the last instruction's first line passed the tag stage
     ("drained", "<i8"),  # when all accesses so far have left the data stage and the queue for the tag stage
     ("tag_head", "<i8"), ("tags", "<i8", (QUEUE_ENTRIES,)),  # the same of the queue for the tag stage

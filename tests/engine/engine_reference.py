@@ -36,6 +36,7 @@ SHARED = (Kind.shared_load, Kind.shared_store, Kind.ldmatrix, Kind.stmatrix, Kin
 OTHER_GLOBAL = (Kind.global_load, Kind.global_store, Kind.atomic)
 GLOBAL = (*OTHER_GLOBAL, Kind.async_copy)
 QUEUED = (*SHARED, *GLOBAL, Kind.commit, Kind.mbarrier)
+REGISTER_BYTES = 128  # of all lanes
 STORES = (Kind.shared_store, Kind.stmatrix, Kind.global_store, Kind.atomic)
 PARTS = 4
 SELECTION, ACCEPTANCE = 0.5, 0.75
@@ -110,7 +111,10 @@ class Sm:
         self.l1 = L1Model(self._l1_bytes())
         self.under_way = 0  # requests that L2 has not answered
         self.tag_entries = deque([0] * gpu.l1.tag_entries, gpu.l1.tag_entries)
-        self.buffer = deque([0] * gpu.mio.buffer_registers, gpu.mio.buffer_registers)
+        self.buffer = deque([0] * gpu.mio.buffer_entries, gpu.mio.buffer_entries)
+        stored = gpu.mio.store_data_bytes // REGISTER_BYTES
+        self.data, self.waiting = deque([0] * stored, stored), [0] * gpu.mio.waiting_accesses
+        self.store_lines = deque([0] * gpu.noc.store_lines, gpu.noc.store_lines)
         self.front, self.addresses, self.turn = 0, Server(), 0
         self.tag_begun = self.drained = 0
         self.unfenced: Counter[tuple[int, int]] = Counter()
@@ -413,7 +417,9 @@ class Sm:
         """A memory instruction goes into its sub-partition's queue; its barriers wait for it."""
         part, row, kind = self.parts[warp.slot % PARTS], warp.row, entry.kind
         queued = Queued(now, warp, row, warp.position, kind, "nothing")
-        queued.registers = self._buffer_registers(warp, kind)
+        if row["active"]:
+            queued.entries = self.gpu.mio.copy_buffer_entries if kind == Kind.async_copy else 1
+            queued.stored = self._stored(warp, row, kind)
         if row["active"] and kind == Kind.commit:
             queued.work = "commit"
             warp.commit(int(row["write_barrier"]), now + entry.latency_cycles)
@@ -467,53 +473,75 @@ class Sm:
         return now >= part.operands.free
 
     def _has_room(self, queued: Queued, now: int) -> bool:
-        return now >= self.buffer[queued.registers - 1] and now >= self.addresses.free
+        stored = now >= self.data[queued.stored - 1] if queued.stored else True
+        return now >= self.buffer[queued.entries - 1] and stored and now >= self.addresses.free
 
-    def _pass_buffer(self, start: int, room: int, registers: int) -> int:
+    def _free_entries(self, entries: int) -> None:
+        self.buffer.extend([self.front + self.gpu.mio.buffer_return_cycles] * entries)
+
+    def _keep_data(self, queued: Queued, until: int) -> None:
+        self.data.extend([until + self.gpu.mio.store_data_return_cycles] * queued.stored)
+
+    def _pass_buffer(self, start: int, room: int, entries: int) -> int:
         """In order, when what comes next has room."""
         self.front = max(self.front, start, room)
-        self.buffer.extend([self.front] * registers)
+        self._free_entries(entries)
         return self.front
 
-    def _turn(self, start: int, registers: int, room: int = 0) -> tuple[int, int]:
-        """A turn at the data stage without data: (when the buffer is left, when it has passed)."""
-        entered = self._pass_buffer(start, max(room, min(self.data_stage.paths)), registers)
-        return entered, self.data_stage.move(entered, 1)
+    def _leave_buffer(self, queued: Queued, start: int, arrival: int, waves: int) -> int:
+        """Through the data stage. What has to wait for it leaves the buffer if one of a few places is free."""
+        self.front = max(self.front, start)
+        passed = self.data_stage.take_path(max(arrival, self.front), waves)
+        begun = passed - waves * self.data_stage.interval
+        place = self.waiting.index(min(self.waiting))
+        left = max(self.front, self.waiting[place])
+        if begun > left:
+            self.waiting[place] = begun
+        self.front = min(left, begun)
+        self._free_entries(queued.entries)
+        return passed
 
-    def _buffer_registers(self, warp: WarpModel, kind: Kind) -> int:
-        """What an instruction takes of the load/store unit's buffer."""
-        if warp.row["active"] and kind == Kind.async_copy:
-            return self.gpu.mio.copy_buffer_registers
-        return max(1, self._registers(warp, warp.row, kind)) if warp.row["active"] and kind != Kind.commit else 1
+    def _turn(self, queued: Queued, start: int, arrival: int) -> int:
+        """A turn at the data stage without data: when it has passed."""
+        return self._leave_buffer(queued, start, arrival, 1) - self.data_stage.interval + 1
 
     def _registers(self, warp: WarpModel, row: np.void, kind: Kind) -> int:
         """32-bit registers of a lane that go to the load/store unit: the address, and what a store stores."""
-        data = 0
-        if kind in STORES and row["access"] >= 0:
-            data = -(-int(warp.role.accesses.bytes_per_lane[row["access"]]) // 4)
-            if kind == Kind.stmatrix:
-                data = int(warp.role.accesses.operation[row["access"]].removeprefix("STSM"))
-        return ADDRESS_REGISTERS[kind] + data
+        return ADDRESS_REGISTERS[kind] + self._stored(warp, row, kind)
+
+    def _stored(self, warp: WarpModel, row: np.void, kind: Kind) -> int:
+        if kind not in STORES or row["access"] < 0:
+            return 0
+        if kind == Kind.stmatrix:
+            return int(warp.role.accesses.operation[row["access"]].removeprefix("STSM"))
+        return -(-int(warp.role.accesses.bytes_per_lane[row["access"]]) // 4)
+
+    def _crossing(self, queued: Queued) -> int:
+        """Cycles of the path from all sub-partitions: data beside addresses, to global memory behind them."""
+        mio = self.gpu.mio
+        address = mio.copy_address_cycles if queued.kind == Kind.async_copy else mio.address_cycles
+        data = -(-queued.stored * REGISTER_BYTES // mio.store_data_bytes_per_cycle)
+        return address + data if queued.kind in (Kind.global_store, Kind.atomic) else max(address, data)
 
     def _accept(self, part: Part, queued: Queued, now: int) -> None:
         """The load/store unit takes an instruction out of its queue."""
         warp, kind, row = queued.warp, queued.kind, queued.row
         warp.queued -= 1
         if queued.work == "commit":
-            self._pass_buffer(now, self.tag_entries[self.gpu.l1.commit_tag_entries - 1], queued.registers)
+            self._pass_buffer(now, self.tag_entries[self.gpu.l1.commit_tag_entries - 1], queued.entries)
             self._keep_tags(self.tag_begun, self.gpu.l1.commit_tag_entries)
             self.drained = max(self.drained, self.tag_stage.free - self.gpu.l1.tag_lead_cycles)
             self.copy_writes.serve(now, self.gpu.l1.commit_write_cycles)
         if queued.work == "nothing" and kind in (Kind.shared_load, Kind.ldmatrix):
-            self._pass_in_order(queued, now, now, 1, False)
+            self._pass_in_order(queued, now, now, 1)
         elif queued.work == "nothing":
-            self._turn(now, queued.registers)
+            self._turn(queued, now, now)
         if queued.work in ("nothing", "commit"):
             self._follow_barrier(queued, now)
             return
         per_register, delay = 128 / self.gpu.mio.operand_bytes_per_cycle, self.gpu.mio.read_release_base_cycles
         registers = self._registers(warp, row, kind)
-        self.addresses.serve(now, ADDRESS_REGISTERS[kind] * 128 // self.gpu.mio.address_bytes_per_cycle)
+        self.addresses.serve(now, self._crossing(queued))
         lead = int(np.ceil((registers - 1) * per_register))
         start = part.begins_to_read(self.gpu, registers, lead, now)
         end = start + int(np.ceil(registers * per_register))
@@ -522,7 +550,7 @@ class Sm:
         part.share_registers(max(1, registers), now)
         part.holds.append((start + delay, start + delay + registers * self.gpu.mio.register_read_cycles))
         if queued.work == "signal":
-            self._signal(queued, start)
+            self.units.signal(queued, self._turn(queued, start, start + lead))
         elif queued.work == "shared":
             self._shared(queued, start, start + lead, late)
         else:
@@ -530,19 +558,11 @@ class Sm:
         warp.settle(int(row["read_barrier"]), end + delay)
         self._follow_barrier(queued, now)
 
-    def _signal(self, queued: Queued, start: int) -> None:
-        """One turn at the data stage, then the mbarrier."""
-        front = self._pass_buffer(start, min(self.data_stage.paths), queued.registers)
-        self.units.signal(queued, self.data_stage.move(max(start, front), 1))
-
-    def _pass_in_order(self, queued: Queued, start: int, arrival: int, waves: int, stores: bool) -> None:
-        """A warp's accesses one after the other; so many are in hand, the next one waits for the first of them."""
-        warp, full = queued.warp, len(queued.warp.access_ends) == self.gpu.mio.accesses_per_warp
-        self.front = max(self.front, start, min(self.data_stage.paths), warp.access_ends.popleft() if full else 0)
-        warp.data_free = self.data_stage.take_path(max(arrival, self.front, warp.data_free), waves)
-        begun = warp.data_free - waves * self.gpu.shared.latency_cycles_per_wavefront
-        self.buffer.extend([begun if stores else self.front] * queued.registers)
-        warp.access_ends.append(warp.data_free)
+    def _pass_in_order(self, queued: Queued, start: int, arrival: int, waves: int) -> None:
+        """A warp's accesses one after the other."""
+        warp = queued.warp
+        warp.data_free = self._leave_buffer(queued, start, max(arrival, warp.data_free), waves)
+        self._keep_data(queued, warp.data_free)
         self.drained = max(self.drained, warp.data_free + self.gpu.barrier.after_access_cycles)
 
     def _shared(self, queued: Queued, start: int, sent: int, late: int) -> None:
@@ -550,8 +570,7 @@ class Sm:
         waves = warp.of_row(row, "wavefronts") if row["access"] >= 0 else 1
         groups = warp.of_row(row, "ideal_wavefronts") if row["access"] >= 0 else 1
         arrival = self.groups.serve(start, groups)[0] + sent - start
-        stores = row["access"] >= 0 and kind not in (Kind.shared_load, Kind.ldmatrix)
-        self._pass_in_order(queued, start, arrival, waves, stores)
+        self._pass_in_order(queued, start, arrival, waves)
         after = int(self._image_row(queued)["latency"]) - self.gpu.shared.latency_cycles_per_wavefront
         warp.settle(int(row["write_barrier"]), warp.data_free + after + late)
 
@@ -570,9 +589,10 @@ class Sm:
         lines, before = warp.of_row(row, "request_count"), self.tag_begun
         room = self.tag_entries[self.gpu.l1.access_tag_entries - 1]
         if kind == Kind.async_copy:
-            _, passed = self._turn(start, queued.registers, room)
+            passed = self._turn(queued, max(start, room), start)
         else:
-            passed = self._pass_buffer(start, room, queued.registers)
+            passed = self._pass_buffer(start, room, queued.entries)
+        self._keep_data(queued, passed)
         leaves, done = self.tag_stage.serve(max(sent, passed), self._tag_cycles(warp, row))
         self.tag_begun = leaves
         if turns := self._write_turns(warp, row):
@@ -587,12 +607,15 @@ class Sm:
             warp.settle(int(row["write_barrier"]), start + 1)
 
     def _store(self, queued: Queued, start: int, sent: int) -> None:
-        """Through the data stage, a cycle for each line, into the buffer in front of the port; no look at tags."""
+        """Through the data stage, a cycle for each line, into the queue in front of the port; no look at tags."""
         warp, row, turns = queued.warp, queued.row, self.write_cycles(queued.warp, queued.row)
-        room = max(self.write_port.free - self.gpu.noc.store_buffer_cycles, self._answered(turns, start))
-        warp.drain = self._pass_buffer(start, max(room, min(self.data_stage.paths)), queued.registers)
-        self.data_stage.take_path(warp.drain, warp.of_row(row, "request_count"))
+        lines = warp.of_row(row, "request_count")
+        room = max(self.store_lines[lines - 1] - lines if lines else 0, self._answered(turns, start))
+        passed = self._leave_buffer(queued, start, room, lines)
+        self._keep_data(queued, passed)
+        warp.drain = passed - lines * self.data_stage.interval
         leaves, _ = self.write_port.serve(max(warp.drain, sent), turns)
+        self.store_lines.extend(leaves + (i + 1) * turns // lines for i in range(lines))
         if warp.of_row(row, "request_count"):
             self._ask(queued, leaves, None, self._data_turns(warp, row))
 

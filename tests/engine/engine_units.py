@@ -84,7 +84,9 @@ class Queued:
     work: str
     """``nothing``, ``commit``, ``barrier``, ``signal``, ``shared`` or ``global``."""
     token: int = 0
-    registers: int = 1
+    entries: int = 1
+    stored: int = 0
+    """What it takes of the load/store unit's buffer, and of what that keeps of stores."""
     held: tuple[int, int] | None = None
     """The barrier whose fence it stays behind."""
 

@@ -3,7 +3,6 @@ Leaves out pipes, queues and stages (engine_reference)."""
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -60,8 +59,6 @@ class WarpModel:
     brisk: bool = False
     free_since: int = 0
     data_free: int = 0
-    access_ends: deque[int] = field(default_factory=deque)
-    """When its last shared-memory accesses leave the data stage."""
     queued: int = 0
     stores_queued: int = 0
     before_fence: int = 0

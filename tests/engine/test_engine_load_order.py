@@ -49,7 +49,8 @@ def test_bursts_end_as_on_silicon(group: tuple[str, int, int, int], launches: pd
 
 
 BUSY, BANKS = GPU.shared.latency_cycles_per_wavefront * 32, 32
-IN_HAND = GPU.mio.accesses_per_warp
+IN_HAND = 1 + GPU.mio.waiting_accesses
+"""Of one warp: one takes its path through the data stage, the others wait for it."""
 
 
 def round_trip(behind: list[Row], after: int = 60) -> int:
@@ -87,4 +88,4 @@ def test_what_needs_more_registers_of_room_is_not_passed_by_what_needs_one() -> 
     copy = [*[Row("NOP", stall=15)] * 20, row("LDGSTS access=g read=0 stall=2"), Row("NOP", wait=(0,))]
     memory = {"a": Memory("LDSM4", (8,)), "g": Memory("CPA16", lines=4)}
     *_, asked, read, _ = issue_cycles(run(program([(1, loads), (1, copy)], memory), GPU), 1)
-    assert 0 <= read - asked - GPU.mio.copy_buffer_registers * BUSY < BUSY
+    assert 0 <= read - asked - GPU.mio.copy_buffer_entries * BUSY < BUSY

@@ -12,7 +12,7 @@ COPY = Row("LDGSTS.E.BYPASS.128", access="c", stall=1)
 LOAD = rows("LDSM access=l write=0 stall=2\nNOP wait=0")
 TURN = LINES + GPU.l1.copy_write_lead_cycles
 """Cycles of a copy at the tag stage: its lines are written one by one, which takes longer than looking them up."""
-BUFFERED = GPU.mio.buffer_registers // GPU.mio.copy_buffer_registers
+BUFFERED = GPU.mio.buffer_entries // GPU.mio.copy_buffer_entries
 """Copies in the buffer."""
 PLACES = GPU.l1.tag_entries // GPU.l1.access_tag_entries
 """Copies that wait for the tag stage behind the buffer; one is looked up, and the next one has left them already."""

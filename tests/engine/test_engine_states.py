@@ -75,9 +75,9 @@ def test_mio_throttle_and_lg_throttle(state: str, mnemonic: str, memory: Memory)
 
     All share one queue. Whoever waits for it is counted by what it is: cp.async as a shared-memory instruction.
     """
-    beyond = GPU.mio.accesses_per_warp if mnemonic == "LDSM" else GPU.l1.tag_entries
-    registers = {"LDSM": 1, "LDG": 2, "LDGSTS": 3}[mnemonic]
-    taken, waiting = beyond + GPU.mio.buffer_registers // registers, GPU.mio.queue_depth
+    beyond = 1 + GPU.mio.waiting_accesses if mnemonic == "LDSM" else GPU.l1.tag_entries // GPU.l1.access_tag_entries
+    entries = GPU.mio.copy_buffer_entries if mnemonic == "LDGSTS" else 1
+    taken, waiting = beyond + GPU.mio.buffer_entries // entries, GPU.mio.queue_depth
     count = 100
     seen = stalls(program([Row(mnemonic, access="a", write=0)] * count, {"a": memory}))
     assert seen.keys() <= {state, "wait", "drain"}
@@ -106,16 +106,16 @@ def test_branch_resolving() -> None:
     assert stalls(program(rows("BRA jumps\nNOP"))) == {"branch_resolving": GPU.issue.taken_branch_cycles - 1}
 
 
-@pytest.mark.parametrize("in_front", [0, 40, 432])
+@pytest.mark.parametrize("in_front", [32, 40, 64])
 def test_drain(in_front: int) -> None:
-    """EXIT waits until the last store stands in the buffer in front of the port, where sectors leave one by one, slower
-    when they are not filled."""
+    """EXIT waits until the lines of the last store go into the queue in front of the port, where they leave one by one,
+    slower when sectors are not filled."""
     lines, registers = 32, 3
     tiny, gpu = program([Row("STG", access="a")] * 2, {"a": Memory("STG32", lines=lines)}), small_gpu(
-        1, f"noc.store_buffer_cycles={in_front}")
+        1, f"noc.store_lines={in_front}")
     sent, exit_issued = registers * 128 // GPU.mio.operand_bytes_per_cycle, 2
-    first_gone, second_taken = sent + lines * (1 + GPU.noc.unfilled_line_cycles), sent + 2
-    assert _stalls(run(tiny, gpu)) == {"drain": max(second_taken, first_gone - in_front) - exit_issued - 1}
+    room, second_taken = sent + (2 * lines - in_front) * (1 + GPU.noc.unfilled_line_cycles), sent + 2
+    assert _stalls(run(tiny, gpu)) == {"drain": max(second_taken, room - lines) - exit_issued - 1}
 
 
 def test_dispatch_stall() -> None:

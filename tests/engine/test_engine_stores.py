@@ -36,10 +36,10 @@ def test_the_port_of_one_sm_takes_two_cycles_for_a_piece_of_a_sector() -> None:
 
 
 def test_stores_issue_without_a_wait_until_buffer_and_queues_are_full() -> None:
-    """store_queue.csv: the first fourteen of each warp, in all 58, and then one by one as the port takes them."""
-    cycles = np.array(issue_cycles(run(writers(STORES), small_gpu(1)), 0))
-    free = int(np.argmax(np.diff(cycles) > 30))
-    assert 12 <= free <= 17
+    """access_reads.csv, 32 lines each: twelve by each of four warps, of sixteen some, and then as the port takes them."""
+    scattered = program([(4, [Row("STG", access="d", stall=4)] * 24)], {"d": Memory("STG32", lines=32)})
+    cycles = np.array(issue_cycles(run(scattered, small_gpu(1)), 0))
+    assert 12 <= int(np.argmax(np.diff(cycles) > 30)) <= 16
 
 
 def test_a_chip_full_of_stores_waits_for_l2() -> None:
@@ -75,18 +75,20 @@ def test_windows_do_not_change_when_stores_leave() -> None:
         np.testing.assert_array_equal(other.state_cycles, whole.state_cycles)
 
 
-@pytest.mark.parametrize(("name", "registers", "memory"), [
-    ("LDS", 1, Memory("LDS32", (32,))), ("STS", 2, Memory("STS32", (32,))), ("STS", 5, Memory("STS128", (8,)))])
-def test_a_queue_holds_instructions_and_the_load_store_unit_registers(
-    name: str, registers: int, memory: Memory
+UNDER_WAY = [("LDS", Memory("LDS32", (32,)), 20), ("STS", Memory("STS32", (32,)), 20),
+             ("STS", Memory("STS64", (16,)), 16), ("STS", Memory("STS128", (8,)), 8)]
+
+
+@pytest.mark.parametrize(("name", "memory", "taken"), UNDER_WAY)
+def test_a_queue_holds_instructions_and_the_load_store_unit_what_they_store(
+    name: str, memory: Memory, taken: int
 ) -> None:
-    """lsu.csv: ten wait for the unit, whatever they hold; behind them is room for sixteen registers."""
-    gpu = small_gpu(1)
-    cycles = np.array(issue_cycles(run(program(loop([Row(name, access="s")], 60), {"s": memory}), gpu), 0))
+    """lsu.csv: ten wait for the unit, whatever they hold; access_reads.csv: what it takes of one warp's, with the one
+    that takes its path and three that wait for it; stores until 4 KiB are under way."""
+    cycles = np.array(issue_cycles(run(program([Row(name, access="s", stall=8)] * 60, {"s": memory}), GPU), 0))
     free = int(np.argmax(np.diff(cycles) > 16)) + 1
-    mio = gpu.mio
-    beyond = gpu.mio.accesses_per_warp if name == "LDS" else 1
-    assert free == pytest.approx(mio.queue_depth + mio.buffer_registers // registers + beyond, abs=2)
+    passed = 8 * free // 64
+    assert free - passed == pytest.approx(GPU.mio.queue_depth + taken, abs=1)
 
 
 BESIDE = pd.read_csv(find_data("gpusim/data/hardware/h200/stores_beside.csv"))

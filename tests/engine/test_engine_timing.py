@@ -121,9 +121,10 @@ def test_the_data_stage_never_idles_while_work_waits() -> None:
 def test_a_full_queue_lets_one_more_in_when_the_unit_takes_one_out() -> None:
     """In flight at most: what the load/store unit works on, and what waits for it there and in the sub-partition's
     queue. One warp gets a wavefront every other cycle."""
-    waves, in_flight = 8 * MATRICES, GPU.mio.accesses_per_warp + GPU.mio.buffer_registers + GPU.mio.queue_depth
+    waves, mio = 8 * MATRICES, GPU.mio
+    in_flight = 1 + mio.waiting_accesses + mio.buffer_entries + mio.queue_depth
     cycles = issue_cycles(run(program([Row("LDSM", access="a")] * 60, {"a": Memory("LDSM4", (8,))}), GPU))
-    passed = GPU.shared.latency_cycles_per_wavefront * waves * np.arange(1, 61) + 1  # the cycle after it came out
+    passed = GPU.shared.latency_cycles_per_wavefront * waves * np.arange(1, 61) + mio.buffer_return_cycles + 1
     settled = slice(2, 60 - in_flight)
     np.testing.assert_array_equal(cycles[in_flight:60][settled], passed[: 60 - in_flight][settled])
 

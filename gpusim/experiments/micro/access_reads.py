@@ -1,0 +1,46 @@
+"""Models access_reads.csv: when the load/store unit has read the registers of the last of so many accesses of a kind.
+Leaves out eight warps, which do not go in step, and pitches between none and many conflicts, which say the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from gpusim.engine import EVENT_KINDS, SimulationResult
+from gpusim.experiments.micro.compiled import HARDWARE, CompiledKernel, replay
+from gpusim.experiments.micro.probe import Probe
+from gpusim.sass import SassLaunch, Scalar, TensorPointer
+
+__all__ = ["access_read_probes"]
+
+KINDS = ("STS", "LDS", "STG", "LDG", "cp.async")
+ROWS = "warps != 8 and pitch != 32 and load_pitch != 32 and (loads > 0 or accesses == 1 or accesses % 4 == 0)"
+LAUNCH = ["kind", "loads", "accesses", "bytes", "warps", "load_pitch", "pitch"]
+LANES, SHARED_BYTES, REGISTERS, GLOBAL_BYTES = 32, 210 * 1024, 128, 1 << 22
+START, READ = -4, -2  # of the program's clocks: behind the first access, behind the address that is overwritten
+ISSUE = EVENT_KINDS.index("issue")
+
+
+def access_read_probes() -> Iterator[Probe]:
+    """A probe per launch: cycles from the first access on until the address can be overwritten, the mean of all warps."""
+    table = pd.read_csv(HARDWARE / "h200/access_reads.csv").query(ROWS)
+    for (kind, loads, accesses, width, warps, load_pitch, pitch), rows in table.groupby(LAUNCH, sort=False):
+        kernel = CompiledKernel("access_reads", f"readsILi{kind}ELi{loads}ELi{accesses}ELi{width}E")
+        parameters = (TensorPointer("out", "i64", (64,), True), TensorPointer("global", "u8", (GLOBAL_BYTES,), True),
+                      Scalar(load_pitch), Scalar(pitch), Scalar(0))
+        launch = SassLaunch((1, 1, 1), (warps * LANES, 1, 1), parameters, SHARED_BYTES, REGISTERS)
+        behind = f" behind {loads} ldmatrix of rows {load_pitch} apart" if loads else ""
+        yield Probe("reads of registers", f"{accesses} {KINDS[kind]} of {width} B {pitch} apart by {warps} warps{behind}",
+                    "latency", float(rows["overwritten"].mean()), partial(replay, kernel=kernel, launch=launch),
+                    partial(_read, pcs=kernel.clock_pcs))
+
+
+def _read(result: SimulationResult, *, pcs: tuple[int, ...]) -> float:
+    """The program's last turn."""
+    events = result.events[result.events["kind"] == ISSUE]
+    start, read = ([events["start"][(events["warp"] == warp) & (events["pc"] == pcs[mark])].max()
+                    for warp in np.unique(events["warp"])] for mark in (START, READ))
+    return float(np.mean(read) - min(start))
