@@ -76,12 +76,12 @@ class Issue(Section):
 class Mio(Section):
     queue_depth: Count = Field(description="Memory instructions a sub-partition may have waiting for the LSU.")
     buffer_entries: Count = Field(ge=8, le=32, description="Instructions that the LSU has taken, in order.")
-    copy_buffer_entries: Count = Field(le=8, description="Places that an LDGSTS takes of them.")
     buffer_return_cycles: Cycles = Field(description="From when such a place is left to when the LSU takes what waits "
                                                      "for it.")
-    store_data_bytes: Count = Field(ge=512, le=4096, description="What the stores that the LSU has taken store, until "
-                                                                 "they have passed the data stage.")
-    store_data_return_cycles: Cycles = Field(description="From then to when the LSU takes the store that waits for it.")
+    kept_registers: Count = Field(ge=6, le=32, description="32-bit registers of a warp that the LSU keeps: what stores "
+                                  "store, until they have passed the data stage, and addresses of LDGSTS, until they "
+                                  "leave the queue for the tag stage.")
+    kept_return_cycles: Cycles = Field(description="From then to when the LSU takes what waits for them.")
     waiting_accesses: Count = Field(le=8, description="Instructions that have left the buffer and wait for a path "
                                     "through the data stage; the next one waits at its front, and all behind it.")
     operand_bytes_per_cycle: Count = Field(description="Addresses and data one sub-partition sends to the LSU.")
@@ -143,7 +143,7 @@ class Noc(Section):
     sm_write_bytes_per_cycle: Rate = Field(description="Bytes one SM sends to L2 per cycle.")
     unfilled_line_cycles: Cycles = Field(
         description="Cycles more that an SM's port takes for a line of which a sector is written in part.")
-    store_lines: Count = Field(ge=32, le=64, description="Lines of stores that wait in front of the port that they take.")
+    store_lines: Count = Field(ge=32, le=64, description="Lines of stores that wait in front of the port they take.")
     stores_in_flight: Count = Field(
         le=1024, description="Cycles of the port whose stores L2 has not confirmed, with those in front of it.")
 

@@ -55,7 +55,7 @@ def fence(st, ops, s, cta_slot, barrier, time):
     sm, slot = st.sms[s], st.slots[s, cta_slot]
     if slot.to_fence[barrier] and slot.unfenced[barrier] == 0:
         slot.to_fence[barrier] = 0
-        turn_in_buffer(sm, time, sm.drained)
+        turn_in_buffer(sm, max(time, sm.drained))
         let_go(st.warps[s], st.parts[s], ops, cta_slot, 1 + barrier, time)
 
 

@@ -26,9 +26,9 @@ IMAGE_OP = np.dtype([
     ("global_offset", "<i8"), ("pc", "<i4"), ("access", "<i4"), ("operand", "<i4"), ("interval", "<u2"),
     ("latency", "<u2"), ("stall", "u1"), ("wait_mask", "u1"), ("write_barrier", "u1"), ("read_barrier", "u1"),
     ("kind", "u1"), ("pipe", "u1"), ("flags", "u1"), ("queue", "i1"), ("operand_cycles", "u1"), ("path_cycles", "u1"),
-    ("lead_cycles", "u1"), ("hold_cycles", "u1"), ("registers", "u1"), ("buffered", "u1"), ("stored", "u1"), ("crossing_cycles", "u1"),
-    ("cached", "u1"), ("wide", "u1"), ("triple", "u1"), ("vector", "u1"), ("fetches", "u1"), ("reads", "u1"),
-    ("piece", "<u2"), ("unit", "u1"), ("constant", "u1"),
+    ("lead_cycles", "u1"), ("hold_cycles", "u1"), ("registers", "u1"), ("kept", "u1"),
+    ("crossing_cycles", "u1"), ("cached", "u1"), ("wide", "u1"), ("triple", "u1"), ("vector", "u1"), ("fetches", "u1"),
+    ("reads", "u1"), ("piece", "<u2"), ("unit", "u1"), ("constant", "u1"),
 ], align=True)
 """flags: 1 active, 2 the warp's next instruction is elsewhere (a taken branch), 4 yield, 8 variable latency,
 16 a miss in L2 brings the whole line, 32 waits until the SM's writes have been performed, 64 depends on a flag: then
@@ -38,13 +38,13 @@ queue: 0 for shared-memory instructions and cp.async, 1 for other global ones, -
 queue; the number says which throttle it is. An instruction that is predicated off passes through it all the same.
 operand_cycles: how long its addresses and data take to the load/store unit; path_cycles: until the next one's can
 follow; lead_cycles: until all but the last register are there, when a shared access can start; hold_cycles: how long
-reading them keeps the dispatcher from its own; registers: how many it reads; buffered: its places in the unit's
-buffer; stored: registers of these that it stores; crossing_cycles: of the path that all sub-partitions share. cached: a load that L1 keeps. wide: reads its
-registers in two passes. triple: reads three registers; vector: one or two, in one pass, 2 if it writes predicates only.
-fetches: a tensor instruction with a new A; reads: its kind, see gpusim.engine.register_reads. piece: of the code, see
-gpusim.engine.fetch. unit: whose room it needs to issue, a pipe or QUEUE. constant: line that it reads, see
-gpusim.engine.fetch. stall: the compiler's count, and what the hardware adds to it: while operands are read, and a cycle
-behind a yield that counts one (instructions.csv: chains with a NOP of that kind take 17 cycles, not 16)."""
+reading them keeps the dispatcher from its own; registers: how many it reads; kept: those that the unit keeps, what it
+stores or a copy's addresses; crossing_cycles: of the path that all sub-partitions share. cached: a load that L1 keeps.
+wide: reads its registers in two passes. triple: reads three registers; vector: one or two, in one pass, 2 if it writes
+predicates only. fetches: a tensor instruction with a new A; reads: its kind, see gpusim.engine.register_reads. piece:
+of the code, see gpusim.engine.fetch. unit: whose room it needs to issue, a pipe or QUEUE. constant: line that it
+reads, see gpusim.engine.fetch. stall: the compiler's count, and what the hardware adds to it: while operands are read,
+and a cycle behind a yield that counts one (instructions.csv: chains with a NOP of that kind take 17 cycles, not 16)."""
 
 IMAGE_ACCESS = np.dtype([
     ("first", "<i4"), ("count", "<i4"), ("tensor", "<i4"), ("wavefronts", "<u2"), ("ideal", "<u2"),
@@ -201,10 +201,10 @@ def _ops(
     image["path_cycles"] = np.maximum(image["operand_cycles"], spec.mio.address_interval_cycles)
     copies = (cost["kind"] == Kind.async_copy) & (source["active"] > 0)
     image["registers"] = np.maximum(registers, 1)
-    image["buffered"] = np.where(copies, spec.mio.copy_buffer_entries, 1)
-    image["stored"] = np.maximum(registers - _address_registers(cost["kind"]), 0)
+    data = np.maximum(registers - _address_registers(cost["kind"]), 0)
+    image["kept"] = np.where(copies, registers, data)
     image["hold_cycles"] = registers * spec.mio.register_read_cycles
-    image["crossing_cycles"] = _crossing_cycles(image, copies, spec) * (registers > 0)
+    image["crossing_cycles"] = _crossing_cycles(cost["kind"], data, spec) * (registers > 0)
     image["lead_cycles"] = np.ceil(np.maximum(registers - 1.0, 0.0) * cycles)
     image["reads"] = reads[source["pc"]]
     _slow_reads(image, source, wide[source["pc"]], spec)
@@ -250,12 +250,12 @@ def _mark_cached(program: Program, table: np.ndarray, ops: list[np.ndarray]) -> 
         image["cached"] = keeps[image["pc"]] & (image["flags"] & FLAG == 0)
 
 
-def _crossing_cycles(image: np.ndarray, copies: np.ndarray, spec: GpuSpec) -> np.ndarray:
-    """What is stored goes beside the address, to global memory behind it (access_reads.csv)."""
-    addresses = np.where(copies, spec.mio.copy_address_cycles, spec.mio.address_cycles)
-    data = np.ceil(image["stored"].astype(np.int64) * REGISTER_BYTES / spec.mio.store_data_bytes_per_cycle)
-    to_global = np.isin(image["kind"], (Kind.global_store, Kind.atomic))
-    return np.where(to_global, addresses + data, np.maximum(addresses, data))
+def _crossing_cycles(kinds: np.ndarray, data: np.ndarray, spec: GpuSpec) -> np.ndarray:
+    """What is stored, ``data`` registers, goes beside the address, to global memory behind it (access_reads.csv)."""
+    addresses = np.where(kinds == Kind.async_copy, spec.mio.copy_address_cycles, spec.mio.address_cycles)
+    cycles = np.ceil(data * REGISTER_BYTES / spec.mio.store_data_bytes_per_cycle)
+    to_global = np.isin(kinds, (Kind.global_store, Kind.atomic))
+    return np.where(to_global, addresses + cycles, np.maximum(addresses, cycles))
 
 
 def _address_registers(kinds: np.ndarray) -> np.ndarray:

@@ -31,9 +31,9 @@ class Machine(NamedTuple):
     tag_lead: int
     reads_under_way: int
     buffer_entries: int
-    store_data: int
     buffer_return: int
-    data_return: int
+    kept_registers: int
+    kept_return: int
     waiting_accesses: int
     read_release_base: int
     wavefront_interval: int
@@ -114,8 +114,8 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         commit_tags=spec.l1.commit_tag_entries, tag_lead=spec.l1.tag_lead_cycles,
         reads_under_way=spec.l1.reads_under_way,
         buffer_entries=spec.mio.buffer_entries,
-        store_data=spec.mio.store_data_bytes // spec.shared.bytes_per_wavefront,
-        buffer_return=spec.mio.buffer_return_cycles, data_return=spec.mio.store_data_return_cycles,
+        buffer_return=spec.mio.buffer_return_cycles,
+        kept_registers=spec.mio.kept_registers, kept_return=spec.mio.kept_return_cycles,
         waiting_accesses=spec.mio.waiting_accesses,
         read_release_base=spec.mio.read_release_base_cycles,
         wavefront_interval=spec.shared.latency_cycles_per_wavefront,

@@ -7,7 +7,6 @@ import numpy as np
 from numba import njit
 
 from gpusim.engine.messages import REMOTE_ARRIVE, post_message
-from gpusim.engine.queues import keep_buffer
 from gpusim.engine.register_reads import operands_read
 from gpusim.engine.resources import leave_buffer
 from gpusim.engine.scoreboards import close_group, ready_time, settle_board
@@ -30,8 +29,7 @@ def waits_for(index, parity):
 @njit(cache=True, nogil=True)
 def pass_shared(sm, mach, row, start):
     """One turn at the data stage, on the way of all shared accesses; returns when it has passed."""
-    left, passed = leave_buffer(sm, mach, start, start, start + row.lead_cycles, 1, start)
-    keep_buffer(sm, mach, left, row.buffered)
+    _, passed = leave_buffer(sm, mach, start, start + row.lead_cycles, 1, start)
     sm.counters[STAGE_CYCLES] += 1
     return passed - mach.wavefront_interval + 1
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from numba import njit
 
+from gpusim.engine.rings import keep_places, places_free
 from gpusim.engine.state import NEVER, QUEUE, QUEUE_ENTRIES
 
 __all__ = ["COMMITS", "NOTHING", "SHARED", "SIGNALS", "TAGGED", "WRITES", "choose_next", "enqueue",
-           "free_reads", "keep_buffer", "keep_data", "pass_buffer", "take_head", "turn_in_buffer"]
+           "free_reads", "keep_buffer", "keep_registers", "pass_buffer", "take_head", "turn_in_buffer"]
 
 NOTHING, SHARED, TAGGED, COMMITS, WRITES, SIGNALS = range(6)
 """What an instruction needs of the load/store unit: a turn (predicated off), an entry for its wavefronts,
@@ -34,7 +35,7 @@ def enqueue(sm, parts, mach, p, warp, w, work, token, row, time):
     part.queue_work[i], part.queue_token[i], part.queue_held[i] = work, token, warp.behind
     part.queue_last += 1
     note_room(part, mach)
-    part.queue_size[i], part.queue_data[i] = row.buffered, row.stored
+    part.queue_kept[i] = row.kept
     warp.queued += 1
     warp.stores_queued += work == WRITES
     if part.queue_last == part.queue_first + 1 and time <= sm.next_turn:  # else another one has its turn and keeps it
@@ -59,15 +60,11 @@ def head_time(sm, part, mach):
 
 @njit(cache=True, nogil=True, forceinline=True)
 def room_time(sm, part, mach):
-    """When there is room in the load/store unit's buffer for that instruction's registers, and on the path that
-    addresses of all sub-partitions share."""
+    """When there is room for that instruction in the load/store unit's buffer, for what that keeps of it, and on the
+    path that all sub-partitions share."""
     i = part.queue_first % QUEUE_ENTRIES
-    last, stored = sm.buffer_head + part.queue_size[i] - 1, part.queue_data[i]
-    room = max(sm.buffer[last if last < mach.buffer_entries else last - mach.buffer_entries], sm.address_path)
-    if stored == 0:
-        return room
-    last = sm.data_head + stored - 1
-    return max(room, sm.data[last if last < mach.store_data else last - mach.store_data])
+    kept = places_free(sm.kept, sm.kept_head, mach.kept_registers, part.queue_kept[i])
+    return max(max(sm.buffer[sm.buffer_head], kept), sm.address_path)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -96,32 +93,29 @@ def free_reads(sm, parts, mach, requests, time):
 
 
 @njit(cache=True, nogil=True)
-def keep_buffer(sm, mach, until, registers):
-    """The instruction's registers keep their places in the load/store unit's input buffer until then."""
-    for _ in range(registers):
-        sm.buffer[sm.buffer_head] = until + mach.buffer_return
-        sm.buffer_head = sm.buffer_head + 1 if sm.buffer_head + 1 < mach.buffer_entries else 0
+def keep_buffer(sm, mach, until):
+    """An instruction keeps its place in the load/store unit's buffer until then; others learn of it a while later."""
+    sm.buffer_head = keep_places(sm.buffer, sm.buffer_head, mach.buffer_entries, 1, until + mach.buffer_return)
 
 
 @njit(cache=True, nogil=True)
-def keep_data(sm, mach, until, stored):
-    """What a store stores, in wavefronts without conflicts, is kept until it has passed the data stage."""
-    for _ in range(stored):
-        sm.data[sm.data_head] = until + mach.data_return
-        sm.data_head = sm.data_head + 1 if sm.data_head + 1 < mach.store_data else 0
+def keep_registers(sm, mach, row, until):
+    """What a store stores is kept until it has passed the data stage, a copy's addresses until they leave the queue for
+    the tag stage; others learn of it a while later."""
+    sm.kept_head = keep_places(sm.kept, sm.kept_head, mach.kept_registers, row.kept, until + mach.kept_return)
 
 
 @njit(cache=True, nogil=True)
-def turn_in_buffer(sm, start, room):
-    """When it is an instruction's turn in that buffer: in order, when what it needs next has ``room``."""
-    sm.front = max(max(sm.front, start), room)
+def turn_in_buffer(sm, time):
+    """When an instruction is at the front of that buffer: in order, and when what it needs next has room."""
+    sm.front = max(sm.front, time)
     return sm.front
 
 
 @njit(cache=True, nogil=True)
-def pass_buffer(sm, mach, start, room, registers):
+def pass_buffer(sm, mach, time):
     """An instruction leaves the buffer when it is its turn."""
-    keep_buffer(sm, mach, turn_in_buffer(sm, start, room), registers)
+    keep_buffer(sm, mach, turn_in_buffer(sm, time))
     return sm.front
 
 

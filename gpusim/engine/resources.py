@@ -6,8 +6,9 @@ from __future__ import annotations
 from numba import njit
 
 from gpusim.arch.instructions import Pipe
-from gpusim.engine.queues import turn_in_buffer
+from gpusim.engine.queues import keep_buffer, turn_in_buffer
 from gpusim.engine.register_reads import hold_tensor, uses_tensor
+from gpusim.engine.rings import keep_places, places_free
 
 __all__ = [
     "hold_data_stage",
@@ -47,16 +48,13 @@ def take_pipe(part, mach, win, row, time):
 @njit(cache=True, nogil=True, forceinline=True)
 def tag_room(sm, mach, entries):
     """When so many entries of the queue for the tag stage are free."""
-    last = sm.tag_head + entries - 1
-    return sm.tags[last if last < mach.tag_entries else last - mach.tag_entries]
+    return places_free(sm.tags, sm.tag_head, mach.tag_entries, entries)
 
 
 @njit(cache=True, nogil=True)
 def occupy_tags(sm, mach, until, entries):
     """An instruction keeps its entries of the queue for the tag stage until then."""
-    for _ in range(entries):
-        sm.tags[sm.tag_head] = until
-        sm.tag_head = sm.tag_head + 1 if sm.tag_head + 1 < mach.tag_entries else 0
+    sm.tag_head = keep_places(sm.tags, sm.tag_head, mach.tag_entries, entries, until)
     sm.drained = max(sm.drained, until)
 
 
@@ -85,13 +83,13 @@ def pass_data_stage(sm, mach, arrival, waves, earliest):
 
 
 @njit(cache=True, nogil=True)
-def leave_buffer(sm, mach, start, room, arrival, waves, earliest):
+def leave_buffer(sm, mach, time, arrival, waves, earliest):
     """From the front of the buffer through the data stage, in order: (when the front is left, when it has passed).
 
-    What cannot begin at once leaves the front when one of a few places behind it is free, and waits there; when none
-    is, it stays, and all behind it wait (access_reads.csv).
+    It is at the front not before ``time``. What cannot begin at once leaves it when one of a few places behind it is
+    free, and waits there; when none is, it stays, and all behind it wait (access_reads.csv).
     """
-    front = turn_in_buffer(sm, start, room)
+    front = turn_in_buffer(sm, time)
     passed = pass_data_stage(sm, mach, max(arrival, front), waves, earliest)
     begun, place = passed - mach.wavefront_interval * waves, 0
     for i in range(1, mach.waiting_accesses):
@@ -101,6 +99,7 @@ def leave_buffer(sm, mach, start, room, arrival, waves, earliest):
     if begun > left:
         sm.waiting[place] = begun
     sm.front = min(left, begun)
+    keep_buffer(sm, mach, sm.front)
     return sm.front, passed
 
 

@@ -6,9 +6,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from gpusim.engine.queues import keep_buffer, keep_data
+from gpusim.engine.queues import keep_registers
 from gpusim.engine.register_reads import operands_read
 from gpusim.engine.resources import leave_buffer
+from gpusim.engine.rings import keep_places, places_free
 from gpusim.engine.scoreboards import settle_board
 from gpusim.engine.state import COUNTERS, STORES_KEPT
 
@@ -36,31 +37,29 @@ def confirmed(sm, stores, mach, turns, start):
 @njit(cache=True, nogil=True)
 def line_room(sm, mach, lines):
     """When the queue in front of the port has room for so many lines."""
-    last = sm.lines_head + lines - 1
-    return sm.lines[last if last < mach.store_lines else last - mach.store_lines] if lines else 0
+    return places_free(sm.lines, sm.lines_head, mach.store_lines, lines)
 
 
 @njit(cache=True, nogil=True)
 def keep_lines(sm, mach, leaves, cycles, lines):
     """They leave that queue one after the other, evenly."""
     for i in range(lines):
-        sm.lines[sm.lines_head] = leaves + (i + 1) * cycles // lines
-        sm.lines_head = sm.lines_head + 1 if sm.lines_head + 1 < mach.store_lines else 0
+        gone = leaves + (i + 1) * cycles // lines
+        sm.lines_head = keep_places(sm.lines, sm.lines_head, mach.store_lines, 1, gone)
 
 
 @njit(cache=True, nogil=True)
 def store(sm, warp, mach, row, access, stores, start):
-    """STG, RED: through the data stage, a cycle for each line (stores_beside.csv), into the buffer in front of the SM's
+    """STG, RED: through the data stage, a cycle for each line (stores_beside.csv), into the queue in front of the SM's
     port to the crossbar, where the warp may end. Returns when the port takes it."""
     lines = np.int64(access.count)
     room = max(line_room(sm, mach, lines) - lines, confirmed(sm, stores, mach, access.data_cycles, start))
-    left, passed = leave_buffer(sm, mach, start, start, room, lines, start)
+    _, passed = leave_buffer(sm, mach, start, room, lines, start)
     warp.drain = passed - mach.wavefront_interval * lines
     sm.counters[STAGE_CYCLES] += lines
     leaves = max(max(warp.drain, sm.write_port), start + row.operand_cycles)
     sm.write_port = leaves + access.data_cycles
-    keep_buffer(sm, mach, left, row.buffered)
-    keep_data(sm, mach, passed, row.stored)
+    keep_registers(sm, mach, row, passed)
     keep_lines(sm, mach, leaves, access.data_cycles, lines)
     settle_board(warp, row.read_barrier, operands_read(mach, start, row))
     return leaves

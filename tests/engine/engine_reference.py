@@ -112,8 +112,8 @@ class Sm:
         self.under_way = 0  # requests that L2 has not answered
         self.tag_entries = deque([0] * gpu.l1.tag_entries, gpu.l1.tag_entries)
         self.buffer = deque([0] * gpu.mio.buffer_entries, gpu.mio.buffer_entries)
-        stored = gpu.mio.store_data_bytes // REGISTER_BYTES
-        self.data, self.waiting = deque([0] * stored, stored), [0] * gpu.mio.waiting_accesses
+        self.kept = deque([0] * gpu.mio.kept_registers, gpu.mio.kept_registers)
+        self.waiting = [0] * gpu.mio.waiting_accesses
         self.store_lines = deque([0] * gpu.noc.store_lines, gpu.noc.store_lines)
         self.front, self.addresses, self.turn = 0, Server(), 0
         self.tag_begun = self.drained = 0
@@ -418,8 +418,8 @@ class Sm:
         part, row, kind = self.parts[warp.slot % PARTS], warp.row, entry.kind
         queued = Queued(now, warp, row, warp.position, kind, "nothing")
         if row["active"]:
-            queued.entries = self.gpu.mio.copy_buffer_entries if kind == Kind.async_copy else 1
             queued.stored = self._stored(warp, row, kind)
+            queued.kept = self._registers(warp, row, kind) if kind == Kind.async_copy else queued.stored
         if row["active"] and kind == Kind.commit:
             queued.work = "commit"
             warp.commit(int(row["write_barrier"]), now + entry.latency_cycles)
@@ -473,22 +473,22 @@ class Sm:
         return now >= part.operands.free
 
     def _has_room(self, queued: Queued, now: int) -> bool:
-        stored = now >= self.data[queued.stored - 1] if queued.stored else True
-        return now >= self.buffer[queued.entries - 1] and stored and now >= self.addresses.free
+        kept = now >= self.kept[queued.kept - 1] if queued.kept else True
+        return now >= self.buffer[0] and kept and now >= self.addresses.free
 
-    def _free_entries(self, entries: int) -> None:
-        self.buffer.extend([self.front + self.gpu.mio.buffer_return_cycles] * entries)
+    def _free_entry(self) -> None:
+        self.buffer.append(self.front + self.gpu.mio.buffer_return_cycles)
 
-    def _keep_data(self, queued: Queued, until: int) -> None:
-        self.data.extend([until + self.gpu.mio.store_data_return_cycles] * queued.stored)
+    def _keep(self, queued: Queued, until: int) -> None:
+        self.kept.extend([until + self.gpu.mio.kept_return_cycles] * queued.kept)
 
-    def _pass_buffer(self, start: int, room: int, entries: int) -> int:
+    def _pass_buffer(self, start: int, room: int) -> int:
         """In order, when what comes next has room."""
         self.front = max(self.front, start, room)
-        self._free_entries(entries)
+        self._free_entry()
         return self.front
 
-    def _leave_buffer(self, queued: Queued, start: int, arrival: int, waves: int) -> int:
+    def _leave_buffer(self, start: int, arrival: int, waves: int) -> int:
         """Through the data stage. What has to wait for it leaves the buffer if one of a few places is free."""
         self.front = max(self.front, start)
         passed = self.data_stage.take_path(max(arrival, self.front), waves)
@@ -498,12 +498,12 @@ class Sm:
         if begun > left:
             self.waiting[place] = begun
         self.front = min(left, begun)
-        self._free_entries(queued.entries)
+        self._free_entry()
         return passed
 
-    def _turn(self, queued: Queued, start: int, arrival: int) -> int:
+    def _turn(self, start: int, arrival: int) -> int:
         """A turn at the data stage without data: when it has passed."""
-        return self._leave_buffer(queued, start, arrival, 1) - self.data_stage.interval + 1
+        return self._leave_buffer(start, arrival, 1) - self.data_stage.interval + 1
 
     def _registers(self, warp: WarpModel, row: np.void, kind: Kind) -> int:
         """32-bit registers of a lane that go to the load/store unit: the address, and what a store stores."""
@@ -528,14 +528,14 @@ class Sm:
         warp, kind, row = queued.warp, queued.kind, queued.row
         warp.queued -= 1
         if queued.work == "commit":
-            self._pass_buffer(now, self.tag_entries[self.gpu.l1.commit_tag_entries - 1], queued.entries)
+            self._pass_buffer(now, self.tag_entries[self.gpu.l1.commit_tag_entries - 1])
             self._keep_tags(self.tag_begun, self.gpu.l1.commit_tag_entries)
             self.drained = max(self.drained, self.tag_stage.free - self.gpu.l1.tag_lead_cycles)
             self.copy_writes.serve(now, self.gpu.l1.commit_write_cycles)
         if queued.work == "nothing" and kind in (Kind.shared_load, Kind.ldmatrix):
             self._pass_in_order(queued, now, now, 1)
         elif queued.work == "nothing":
-            self._turn(queued, now, now)
+            self._turn(now, now)
         if queued.work in ("nothing", "commit"):
             self._follow_barrier(queued, now)
             return
@@ -550,7 +550,7 @@ class Sm:
         part.share_registers(max(1, registers), now)
         part.holds.append((start + delay, start + delay + registers * self.gpu.mio.register_read_cycles))
         if queued.work == "signal":
-            self.units.signal(queued, self._turn(queued, start, start + lead))
+            self.units.signal(queued, self._turn(start, start + lead))
         elif queued.work == "shared":
             self._shared(queued, start, start + lead, late)
         else:
@@ -561,12 +561,12 @@ class Sm:
     def _pass_in_order(self, queued: Queued, start: int, arrival: int, waves: int) -> None:
         """A warp's accesses one after the other."""
         warp = queued.warp
-        warp.data_free = self._leave_buffer(queued, start, max(arrival, warp.data_free), waves)
-        self._keep_data(queued, warp.data_free)
+        warp.data_free = self._leave_buffer(start, max(arrival, warp.data_free), waves)
+        self._keep(queued, warp.data_free)
         self.drained = max(self.drained, warp.data_free + self.gpu.barrier.after_access_cycles)
 
     def _shared(self, queued: Queued, start: int, sent: int, late: int) -> None:
-        warp, row, kind = queued.warp, queued.row, queued.kind
+        warp, row = queued.warp, queued.row
         waves = warp.of_row(row, "wavefronts") if row["access"] >= 0 else 1
         groups = warp.of_row(row, "ideal_wavefronts") if row["access"] >= 0 else 1
         arrival = self.groups.serve(start, groups)[0] + sent - start
@@ -588,13 +588,12 @@ class Sm:
             return
         lines, before = warp.of_row(row, "request_count"), self.tag_begun
         room = self.tag_entries[self.gpu.l1.access_tag_entries - 1]
-        if kind == Kind.async_copy:
-            passed = self._turn(queued, max(start, room), start)
-        else:
-            passed = self._pass_buffer(start, room, queued.entries)
-        self._keep_data(queued, passed)
+        is_copy = kind == Kind.async_copy
+        passed = self._turn(max(start, room), start) if is_copy else self._pass_buffer(start, room)
+        entered = self.front
         leaves, done = self.tag_stage.serve(max(sent, passed), self._tag_cycles(warp, row))
         self.tag_begun = leaves
+        self._keep(queued, max(entered, leaves - self.gpu.l1.tag_lead_cycles))
         if turns := self._write_turns(warp, row):
             _, written = self.copy_writes.serve(leaves, turns + self.gpu.l1.copy_write_lead_cycles)
             self.tag_stage.free = done = max(done, written)
@@ -611,8 +610,8 @@ class Sm:
         warp, row, turns = queued.warp, queued.row, self.write_cycles(queued.warp, queued.row)
         lines = warp.of_row(row, "request_count")
         room = max(self.store_lines[lines - 1] - lines if lines else 0, self._answered(turns, start))
-        passed = self._leave_buffer(queued, start, room, lines)
-        self._keep_data(queued, passed)
+        passed = self._leave_buffer(start, room, lines)
+        self._keep(queued, passed)
         warp.drain = passed - lines * self.data_stage.interval
         leaves, _ = self.write_port.serve(max(warp.drain, sent), turns)
         self.store_lines.extend(leaves + (i + 1) * turns // lines for i in range(lines))

@@ -84,9 +84,9 @@ class Queued:
     work: str
     """``nothing``, ``commit``, ``barrier``, ``signal``, ``shared`` or ``global``."""
     token: int = 0
-    entries: int = 1
     stored: int = 0
-    """What it takes of the load/store unit's buffer, and of what that keeps of stores."""
+    kept: int = 0
+    """Registers that it stores, and that the load/store unit keeps."""
     held: tuple[int, int] | None = None
     """The barrier whose fence it stays behind."""
 

@@ -36,7 +36,7 @@ def test_the_port_of_one_sm_takes_two_cycles_for_a_piece_of_a_sector() -> None:
 
 
 def test_stores_issue_without_a_wait_until_buffer_and_queues_are_full() -> None:
-    """access_reads.csv, 32 lines each: twelve by each of four warps, of sixteen some, and then as the port takes them."""
+    """access_reads.csv, 32 lines each: twelve by each of four warps, some of sixteen, then as the port takes them."""
     scattered = program([(4, [Row("STG", access="d", stall=4)] * 24)], {"d": Memory("STG32", lines=32)})
     cycles = np.array(issue_cycles(run(scattered, small_gpu(1)), 0))
     assert 12 <= int(np.argmax(np.diff(cycles) > 30)) <= 16

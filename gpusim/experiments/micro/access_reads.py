@@ -25,7 +25,7 @@ ISSUE = EVENT_KINDS.index("issue")
 
 
 def access_read_probes() -> Iterator[Probe]:
-    """A probe per launch: cycles from the first access on until the address can be overwritten, the mean of all warps."""
+    """A probe per launch: cycles from the first access on until its address can be overwritten, the mean of warps."""
     table = pd.read_csv(HARDWARE / "h200/access_reads.csv").query(ROWS)
     for (kind, loads, accesses, width, warps, load_pitch, pitch), rows in table.groupby(LAUNCH, sort=False):
         kernel = CompiledKernel("access_reads", f"readsILi{kind}ELi{loads}ELi{accesses}ELi{width}E")
@@ -33,9 +33,9 @@ def access_read_probes() -> Iterator[Probe]:
                       Scalar(load_pitch), Scalar(pitch), Scalar(0))
         launch = SassLaunch((1, 1, 1), (warps * LANES, 1, 1), parameters, SHARED_BYTES, REGISTERS)
         behind = f" behind {loads} ldmatrix of rows {load_pitch} apart" if loads else ""
-        yield Probe("reads of registers", f"{accesses} {KINDS[kind]} of {width} B {pitch} apart by {warps} warps{behind}",
-                    "latency", float(rows["overwritten"].mean()), partial(replay, kernel=kernel, launch=launch),
-                    partial(_read, pcs=kernel.clock_pcs))
+        what = f"{accesses} {KINDS[kind]} of {width} B {pitch} apart by {warps} warps{behind}"
+        yield Probe("reads of registers", what, "latency", float(rows["overwritten"].mean()),
+                    partial(replay, kernel=kernel, launch=launch), partial(_read, pcs=kernel.clock_pcs))
 
 
 def _read(result: SimulationResult, *, pcs: tuple[int, ...]) -> float:
