@@ -26,7 +26,7 @@ IMAGE_OP = np.dtype([
     ("global_offset", "<i8"), ("pc", "<i4"), ("access", "<i4"), ("operand", "<i4"), ("interval", "<u2"),
     ("latency", "<u2"), ("stall", "u1"), ("wait_mask", "u1"), ("write_barrier", "u1"), ("read_barrier", "u1"),
     ("kind", "u1"), ("pipe", "u1"), ("flags", "u1"), ("queue", "i1"), ("operand_cycles", "u1"), ("path_cycles", "u1"),
-    ("lead_cycles", "u1"), ("hold_cycles", "u1"), ("registers", "u1"), ("kept", "u1"),
+    ("lead_cycles", "u1"), ("hold_cycles", "u1"), ("registers", "u1"), ("places", "u1"), ("kept", "u1"),
     ("crossing_cycles", "u1"), ("cached", "u1"), ("wide", "u1"), ("triple", "u1"), ("vector", "u1"), ("fetches", "u1"),
     ("reads", "u1"), ("piece", "<u2"), ("unit", "u1"), ("constant", "u1"),
 ], align=True)
@@ -38,13 +38,14 @@ queue: 0 for shared-memory instructions and cp.async, 1 for other global ones, -
 queue; the number says which throttle it is. An instruction that is predicated off passes through it all the same.
 operand_cycles: how long its addresses and data take to the load/store unit; path_cycles: until the next one's can
 follow; lead_cycles: until all but the last register are there, when a shared access can start; hold_cycles: how long
-reading them keeps the dispatcher from its own; registers: how many it reads; kept: those that the unit keeps, what it
-stores or a copy's addresses; crossing_cycles: of the path that all sub-partitions share. cached: a load that L1 keeps.
-wide: reads its registers in two passes. triple: reads three registers; vector: one or two, in one pass, 2 if it writes
-predicates only. fetches: a tensor instruction with a new A; reads: its kind, see gpusim.engine.register_reads. piece:
-of the code, see gpusim.engine.fetch. unit: whose room it needs to issue, a pipe or QUEUE. constant: line that it
-reads, see gpusim.engine.fetch. stall: the compiler's count, and what the hardware adds to it: while operands are read,
-and a cycle behind a yield that counts one (instructions.csv: chains with a NOP of that kind take 17 cycles, not 16)."""
+reading them keeps the dispatcher from its own; registers: how many it reads; places: what it takes of the unit's
+buffer; kept: registers that it stores; crossing_cycles: of the path that all sub-partitions share. cached: a load that
+L1 keeps. wide: reads its registers in two passes. triple: reads three registers; vector: one or two, in one pass, 2 if
+it writes predicates only. fetches: a tensor instruction with a new A; reads: its kind, see
+gpusim.engine.register_reads. piece: of the code, see gpusim.engine.fetch. unit: whose room it needs to issue, a pipe
+or QUEUE. constant: line that it reads, see gpusim.engine.fetch. stall: the compiler's count, and what the hardware
+adds to it: while operands are read, and a cycle behind a yield that counts one (instructions.csv: chains with a NOP of
+that kind take 17 cycles, not 16)."""
 
 IMAGE_ACCESS = np.dtype([
     ("first", "<i4"), ("count", "<i4"), ("tensor", "<i4"), ("wavefronts", "<u2"), ("ideal", "<u2"),
@@ -202,7 +203,8 @@ def _ops(
     copies = (cost["kind"] == Kind.async_copy) & (source["active"] > 0)
     image["registers"] = np.maximum(registers, 1)
     data = np.maximum(registers - _address_registers(cost["kind"]), 0)
-    image["kept"] = np.where(copies, registers, data)
+    image["places"] = np.where(copies, spec.mio.copy_buffer_entries, 1)
+    image["kept"] = data
     image["hold_cycles"] = registers * spec.mio.register_read_cycles
     image["crossing_cycles"] = _crossing_cycles(cost["kind"], data, spec) * (registers > 0)
     image["lead_cycles"] = np.ceil(np.maximum(registers - 1.0, 0.0) * cycles)

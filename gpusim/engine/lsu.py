@@ -63,7 +63,7 @@ def pass_in_order(sm, warp, mach, row, arrival, waves, start):
 
     Those that wait for others of their warp keep no other warp waiting (load_order.csv).
     """
-    _, warp.data_free = leave_buffer(sm, mach, start, arrival, waves, warp.data_free)
+    _, warp.data_free = leave_buffer(sm, mach, row, start, arrival, waves, warp.data_free)
     keep_registers(sm, mach, row, warp.data_free)
     sm.drained = max(sm.drained, warp.data_free + mach.barrier_after_access)
     sm.counters[STAGE_CYCLES] += waves
@@ -83,10 +83,10 @@ def shared_access(sm, warp, mach, row, waves, groups, start, late):
 
 
 @njit(cache=True, nogil=True)
-def take_turn(sm, mach, time):
+def take_turn(sm, mach, row, time):
     """Pass the data stage without data, as copies do on their way to the tag stage when that has room, and what is
     predicated off. Returns (when it leaves the buffer, when it has passed)."""
-    entered, passed = leave_buffer(sm, mach, time, time, 1, time)
+    entered, passed = leave_buffer(sm, mach, row, time, time, 1, time)
     sm.counters[STAGE_CYCLES] += 1
     return entered, passed - mach.wavefront_interval + 1
 
@@ -118,21 +118,22 @@ def global_access(sm, warp, mach, row, access, stores, start):
     """LDG, STG, LDGSTS: operands, tags; then the memory system decides. Returns when the request leaves.
 
     That is when its first tag passes; stores do not look tags up. What finds no room in the queue for the tag stage
-    waits at the front of the buffer, and all behind it wait, too. An access leaves that queue when the one in front of
-    it begins there (barrier_copies.csv).
+    waits at the front of the buffer, and all behind it wait, too. An access leaves that queue a while before it begins
+    there (access_reads.csv); a barrier waits until the one in front of it does (barrier_copies.csv).
     """
     if writes(row):
         return store(sm, warp, mach, row, access, stores, start)
     room, begun = tag_room(sm, mach, mach.access_tags), sm.tag_begun
     if row.kind == ASYNC_COPY:
-        entered, passed = take_turn(sm, mach, max(start, room))
+        entered, passed = take_turn(sm, mach, row, max(start, room))
     else:
-        entered = passed = pass_buffer(sm, mach, max(start, room))
+        entered = passed = pass_buffer(sm, mach, row, max(start, room))
     leaves = pass_tag_stage(sm, max(passed, start + row.operand_cycles), access.tag_cycles)
     if access.copy_cycles:
         write_copy(sm, leaves, access.copy_cycles)
-    occupy_tags(sm, mach, max(entered, begun - mach.tag_lead), mach.access_tags)
-    keep_registers(sm, mach, row, max(entered, leaves - mach.tag_lead))
+    occupy_tags(sm, mach, max(entered, leaves - mach.tag_leave), mach.access_tags)
+    sm.drained = max(max(sm.drained, entered), begun - mach.tag_lead)
+    keep_registers(sm, mach, row, passed)
     settle_board(warp, row.read_barrier, operands_read(mach, start, row))
     if row.kind == ASYNC_COPY:
         sm.counters[LDGSTS_COUNT] += 1
@@ -229,9 +230,9 @@ def reach_shared(st, mach, acc, win, s, w, row, op, start, late):
 
 
 @njit(cache=True, nogil=True)
-def close_copies(sm, mach, time):
+def close_copies(sm, mach, row, time):
     """LDGDEPBAR: it leaves the queue for the tag stage as copies do, but has passed when all lines before it have."""
-    pass_buffer(sm, mach, max(time, tag_room(sm, mach, mach.commit_tags)))
+    pass_buffer(sm, mach, row, max(time, tag_room(sm, mach, mach.commit_tags)))
     occupy_tags(sm, mach, sm.tag_begun - mach.tag_lead, mach.commit_tags)
     sm.drained = max(sm.drained, sm.tag_stage - mach.tag_lead)
     sm.copy_writes = max(sm.copy_writes, time) + mach.commit_write
@@ -251,12 +252,12 @@ def accept(st, mach, ops, acc, bases, win, s, time):
     warp.queued -= 1
     warp.sent = time + 1
     if work == COMMITS:
-        close_copies(sm, mach, time)
+        close_copies(sm, mach, row, time)
     elif work == NOTHING:
         if row.kind == SHARED_LOAD or row.kind == LDMATRIX:
             pass_in_order(sm, warp, mach, row, time, np.int64(1), time)
         else:
-            take_turn(sm, mach, time)
+            take_turn(sm, mach, row, time)
         record_stage(win, sm, w, warp, row.pc, op, np.int64(1))
     else:
         late = mach.write_beside_tensor if uses_tensor(part, time) else 0

@@ -35,7 +35,7 @@ def enqueue(sm, parts, mach, p, warp, w, work, token, row, time):
     part.queue_work[i], part.queue_token[i], part.queue_held[i] = work, token, warp.behind
     part.queue_last += 1
     note_room(part, mach)
-    part.queue_kept[i] = row.kept
+    part.queue_places[i], part.queue_kept[i] = row.places, row.kept
     warp.queued += 1
     warp.stores_queued += work == WRITES
     if part.queue_last == part.queue_first + 1 and time <= sm.next_turn:  # else another one has its turn and keeps it
@@ -60,11 +60,12 @@ def head_time(sm, part, mach):
 
 @njit(cache=True, nogil=True, forceinline=True)
 def room_time(sm, part, mach):
-    """When there is room for that instruction in the load/store unit's buffer, for what that keeps of it, and on the
-    path that all sub-partitions share."""
+    """When there is room for that instruction in the load/store unit's buffer, for what it stores, and on the path that
+    all sub-partitions share."""
     i = part.queue_first % QUEUE_ENTRIES
-    kept = places_free(sm.kept, sm.kept_head, mach.kept_registers, part.queue_kept[i])
-    return max(max(sm.buffer[sm.buffer_head], kept), sm.address_path)
+    room = max(places_free(sm.buffer, sm.buffer_head, mach.buffer_entries, part.queue_places[i]),
+               places_free(sm.kept, sm.kept_head, mach.kept_registers, part.queue_kept[i]))
+    return max(room, sm.address_path)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -93,15 +94,16 @@ def free_reads(sm, parts, mach, requests, time):
 
 
 @njit(cache=True, nogil=True)
-def keep_buffer(sm, mach, until):
-    """An instruction keeps its place in the load/store unit's buffer until then; others learn of it a while later."""
-    sm.buffer_head = keep_places(sm.buffer, sm.buffer_head, mach.buffer_entries, 1, until + mach.buffer_return)
+def keep_buffer(sm, mach, row, until):
+    """An instruction keeps its places in the load/store unit's buffer until then; others learn of one place a while
+    later, of a copy's places at once (access_reads.csv)."""
+    told = until if row.places > 1 else until + mach.buffer_return
+    sm.buffer_head = keep_places(sm.buffer, sm.buffer_head, mach.buffer_entries, row.places, told)
 
 
 @njit(cache=True, nogil=True)
 def keep_registers(sm, mach, row, until):
-    """What a store stores is kept until it has passed the data stage, a copy's addresses until they leave the queue for
-    the tag stage; others learn of it a while later."""
+    """What a store stores is kept until it has passed the data stage; others learn of it a while later."""
     sm.kept_head = keep_places(sm.kept, sm.kept_head, mach.kept_registers, row.kept, until + mach.kept_return)
 
 
@@ -113,9 +115,9 @@ def turn_in_buffer(sm, time):
 
 
 @njit(cache=True, nogil=True)
-def pass_buffer(sm, mach, time):
+def pass_buffer(sm, mach, row, time):
     """An instruction leaves the buffer when it is its turn."""
-    keep_buffer(sm, mach, turn_in_buffer(sm, time))
+    keep_buffer(sm, mach, row, turn_in_buffer(sm, time))
     return sm.front
 
 

@@ -55,7 +55,6 @@ def tag_room(sm, mach, entries):
 def occupy_tags(sm, mach, until, entries):
     """An instruction keeps its entries of the queue for the tag stage until then."""
     sm.tag_head = keep_places(sm.tags, sm.tag_head, mach.tag_entries, entries, until)
-    sm.drained = max(sm.drained, until)
 
 
 @njit(cache=True, nogil=True)
@@ -83,7 +82,7 @@ def pass_data_stage(sm, mach, arrival, waves, earliest):
 
 
 @njit(cache=True, nogil=True)
-def leave_buffer(sm, mach, time, arrival, waves, earliest):
+def leave_buffer(sm, mach, row, time, arrival, waves, earliest):
     """From the front of the buffer through the data stage, in order: (when the front is left, when it has passed).
 
     It is at the front not before ``time``. What cannot begin at once leaves it when one of a few places behind it is
@@ -99,7 +98,7 @@ def leave_buffer(sm, mach, time, arrival, waves, earliest):
     if begun > left:
         sm.waiting[place] = begun
     sm.front = min(left, begun)
-    keep_buffer(sm, mach, sm.front)
+    keep_buffer(sm, mach, row, sm.front)
     return sm.front, passed
 
 

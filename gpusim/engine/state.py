@@ -113,7 +113,8 @@ SUB_PARTITION = np.dtype([
     ("queue_first", "<i8"), ("queue_last", "<i8"),  # a ring
     ("queue_open", "<i8"), ("queue_left", "<i8"),  # since when entries are free, and how many came free then
     ("queue_time", "<i8", (QUEUE_ENTRIES,)), ("queue_op", "<i8", (QUEUE_ENTRIES,)),
-    ("queue_kept", "<i8", (QUEUE_ENTRIES,)), ("queue_slot", "<i8", (QUEUE_ENTRIES,)),
+    ("queue_places", "<i8", (QUEUE_ENTRIES,)), ("queue_kept", "<i8", (QUEUE_ENTRIES,)),
+    ("queue_slot", "<i8", (QUEUE_ENTRIES,)),
     ("queue_work", "<i8", (QUEUE_ENTRIES,)), ("queue_token", "<i8", (QUEUE_ENTRIES,)),
     ("queue_held", "<i8", (QUEUE_ENTRIES,)),  # 1 + barrier whose fence has to pass before, 0: none
 ], align=True)
@@ -155,7 +156,7 @@ SM = np.dtype([
     ("barrier_unit", "<i8"), ("sequence", "<i8"), ("warp_cycles", "<i8"),
     ("address_path", "<i8"), ("front", "<i8"), ("constant_path", "<i8"),
     ("buffer_head", "<i8"), ("buffer", "<i8", (QUEUE_ENTRIES,)),  # when its entries come free, a ring
-    ("kept_head", "<i8"), ("kept", "<i8", (QUEUE_ENTRIES,)),  # the same of registers: of stores' data, of addresses
+    ("kept_head", "<i8"), ("kept", "<i8", (QUEUE_ENTRIES,)),  # the same of registers that stores store
     ("waiting", "<i8", (WAITING,)),  # when accesses beyond the buffer take their path
     ("lines_head", "<i8"), ("lines", "<i8", (STORE_LINES,)),  # the same of the queue in front of the write port
     ("tag_begun", "<i8"),  # when the last instruction's first line passed the tag stage

@@ -54,7 +54,7 @@ def store(sm, warp, mach, row, access, stores, start):
     port to the crossbar, where the warp may end. Returns when the port takes it."""
     lines = np.int64(access.count)
     room = max(line_room(sm, mach, lines) - lines, confirmed(sm, stores, mach, access.data_cycles, start))
-    _, passed = leave_buffer(sm, mach, start, room, lines, start)
+    _, passed = leave_buffer(sm, mach, row, start, room, lines, start)
     warp.drain = passed - mach.wavefront_interval * lines
     sm.counters[STAGE_CYCLES] += lines
     leaves = max(max(warp.drain, sm.write_port), start + row.operand_cycles)

@@ -419,7 +419,7 @@ class Sm:
         queued = Queued(now, warp, row, warp.position, kind, "nothing")
         if row["active"]:
             queued.stored = self._stored(warp, row, kind)
-            queued.kept = self._registers(warp, row, kind) if kind == Kind.async_copy else queued.stored
+            queued.places = self.gpu.mio.copy_buffer_entries if kind == Kind.async_copy else 1
         if row["active"] and kind == Kind.commit:
             queued.work = "commit"
             warp.commit(int(row["write_barrier"]), now + entry.latency_cycles)
@@ -473,22 +473,23 @@ class Sm:
         return now >= part.operands.free
 
     def _has_room(self, queued: Queued, now: int) -> bool:
-        kept = now >= self.kept[queued.kept - 1] if queued.kept else True
-        return now >= self.buffer[0] and kept and now >= self.addresses.free
+        kept = now >= self.kept[queued.stored - 1] if queued.stored else True
+        return now >= self.buffer[queued.places - 1] and kept and now >= self.addresses.free
 
-    def _free_entry(self) -> None:
-        self.buffer.append(self.front + self.gpu.mio.buffer_return_cycles)
+    def _free_places(self, places: int) -> None:
+        told = 0 if places > 1 else self.gpu.mio.buffer_return_cycles
+        self.buffer.extend([self.front + told] * places)
 
     def _keep(self, queued: Queued, until: int) -> None:
-        self.kept.extend([until + self.gpu.mio.kept_return_cycles] * queued.kept)
+        self.kept.extend([until + self.gpu.mio.kept_return_cycles] * queued.stored)
 
-    def _pass_buffer(self, start: int, room: int) -> int:
+    def _pass_buffer(self, start: int, room: int, places: int) -> int:
         """In order, when what comes next has room."""
         self.front = max(self.front, start, room)
-        self._free_entry()
+        self._free_places(places)
         return self.front
 
-    def _leave_buffer(self, start: int, arrival: int, waves: int) -> int:
+    def _leave_buffer(self, queued: Queued, start: int, arrival: int, waves: int) -> int:
         """Through the data stage. What has to wait for it leaves the buffer if one of a few places is free."""
         self.front = max(self.front, start)
         passed = self.data_stage.take_path(max(arrival, self.front), waves)
@@ -498,12 +499,12 @@ class Sm:
         if begun > left:
             self.waiting[place] = begun
         self.front = min(left, begun)
-        self._free_entry()
+        self._free_places(queued.places)
         return passed
 
-    def _turn(self, start: int, arrival: int) -> int:
+    def _turn(self, queued: Queued, start: int, arrival: int) -> int:
         """A turn at the data stage without data: when it has passed."""
-        return self._leave_buffer(start, arrival, 1) - self.data_stage.interval + 1
+        return self._leave_buffer(queued, start, arrival, 1) - self.data_stage.interval + 1
 
     def _registers(self, warp: WarpModel, row: np.void, kind: Kind) -> int:
         """32-bit registers of a lane that go to the load/store unit: the address, and what a store stores."""
@@ -528,14 +529,14 @@ class Sm:
         warp, kind, row = queued.warp, queued.kind, queued.row
         warp.queued -= 1
         if queued.work == "commit":
-            self._pass_buffer(now, self.tag_entries[self.gpu.l1.commit_tag_entries - 1])
-            self._keep_tags(self.tag_begun, self.gpu.l1.commit_tag_entries)
+            self._pass_buffer(now, self.tag_entries[self.gpu.l1.commit_tag_entries - 1], queued.places)
+            self._keep_tags(self.tag_begun - self.gpu.l1.tag_lead_cycles, self.gpu.l1.commit_tag_entries)
             self.drained = max(self.drained, self.tag_stage.free - self.gpu.l1.tag_lead_cycles)
             self.copy_writes.serve(now, self.gpu.l1.commit_write_cycles)
         if queued.work == "nothing" and kind in (Kind.shared_load, Kind.ldmatrix):
             self._pass_in_order(queued, now, now, 1)
         elif queued.work == "nothing":
-            self._turn(now, now)
+            self._turn(queued, now, now)
         if queued.work in ("nothing", "commit"):
             self._follow_barrier(queued, now)
             return
@@ -550,7 +551,7 @@ class Sm:
         part.share_registers(max(1, registers), now)
         part.holds.append((start + delay, start + delay + registers * self.gpu.mio.register_read_cycles))
         if queued.work == "signal":
-            self.units.signal(queued, self._turn(start, start + lead))
+            self.units.signal(queued, self._turn(queued, start, start + lead))
         elif queued.work == "shared":
             self._shared(queued, start, start + lead, late)
         else:
@@ -561,7 +562,7 @@ class Sm:
     def _pass_in_order(self, queued: Queued, start: int, arrival: int, waves: int) -> None:
         """A warp's accesses one after the other."""
         warp = queued.warp
-        warp.data_free = self._leave_buffer(start, max(arrival, warp.data_free), waves)
+        warp.data_free = self._leave_buffer(queued, start, max(arrival, warp.data_free), waves)
         self._keep(queued, warp.data_free)
         self.drained = max(self.drained, warp.data_free + self.gpu.barrier.after_access_cycles)
 
@@ -574,11 +575,9 @@ class Sm:
         after = int(self._image_row(queued)["latency"]) - self.gpu.shared.latency_cycles_per_wavefront
         warp.settle(int(row["write_barrier"]), warp.data_free + after + late)
 
-    def _keep_tags(self, before: int, entries: int) -> None:
-        """Entries of the queue for the tag stage, until a while before the instruction in front has begun there."""
-        until = max(self.front, before - self.gpu.l1.tag_lead_cycles)
-        self.tag_entries.extend([until] * entries)
-        self.drained = max(self.drained, until)
+    def _keep_tags(self, until: int, entries: int) -> None:
+        """Entries of the queue for the tag stage."""
+        self.tag_entries.extend([max(self.front, until)] * entries)
 
     def _global(self, queued: Queued, start: int, sent: int) -> None:
         """Lines pass the tag stage one by one; then the memory system decides."""
@@ -589,15 +588,17 @@ class Sm:
         lines, before = warp.of_row(row, "request_count"), self.tag_begun
         room = self.tag_entries[self.gpu.l1.access_tag_entries - 1]
         is_copy = kind == Kind.async_copy
-        passed = self._turn(max(start, room), start) if is_copy else self._pass_buffer(start, room)
+        passed = (self._turn(queued, max(start, room), start) if is_copy
+                  else self._pass_buffer(start, room, queued.places))
         entered = self.front
+        self._keep(queued, passed)
         leaves, done = self.tag_stage.serve(max(sent, passed), self._tag_cycles(warp, row))
         self.tag_begun = leaves
-        self._keep(queued, max(entered, leaves - self.gpu.l1.tag_lead_cycles))
+        self.drained = max(self.drained, entered, before - self.gpu.l1.tag_lead_cycles)
         if turns := self._write_turns(warp, row):
             _, written = self.copy_writes.serve(leaves, turns + self.gpu.l1.copy_write_lead_cycles)
             self.tag_stage.free = done = max(done, written)
-        self._keep_tags(before, self.gpu.l1.access_tag_entries)
+        self._keep_tags(leaves - self.gpu.l1.tag_leave_cycles, self.gpu.l1.access_tag_entries)
         if lines and self._image_row(queued)["cached"]:
             self._load_cached(queued, leaves, done)
         elif lines:
@@ -610,7 +611,7 @@ class Sm:
         warp, row, turns = queued.warp, queued.row, self.write_cycles(queued.warp, queued.row)
         lines = warp.of_row(row, "request_count")
         room = max(self.store_lines[lines - 1] - lines if lines else 0, self._answered(turns, start))
-        passed = self._leave_buffer(start, room, lines)
+        passed = self._leave_buffer(queued, start, room, lines)
         self._keep(queued, passed)
         warp.drain = passed - lines * self.data_stage.interval
         leaves, _ = self.write_port.serve(max(warp.drain, sent), turns)

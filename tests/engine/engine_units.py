@@ -85,8 +85,8 @@ class Queued:
     """``nothing``, ``commit``, ``barrier``, ``signal``, ``shared`` or ``global``."""
     token: int = 0
     stored: int = 0
-    kept: int = 0
-    """Registers that it stores, and that the load/store unit keeps."""
+    places: int = 1
+    """Registers that it stores; what it takes of the load/store unit's buffer."""
     held: tuple[int, int] | None = None
     """The barrier whose fence it stays behind."""
 

@@ -76,8 +76,8 @@ def test_mio_throttle_and_lg_throttle(state: str, mnemonic: str, memory: Memory)
     All share one queue. Whoever waits for it is counted by what it is: cp.async as a shared-memory instruction.
     """
     beyond = 1 + GPU.mio.waiting_accesses if mnemonic == "LDSM" else GPU.l1.tag_entries // GPU.l1.access_tag_entries
-    taken = GPU.mio.kept_registers // 3 + 1 if mnemonic == "LDGSTS" else beyond + GPU.mio.buffer_entries
-    waiting = GPU.mio.queue_depth
+    places = GPU.mio.copy_buffer_entries if mnemonic == "LDGSTS" else 1
+    taken, waiting = beyond + GPU.mio.buffer_entries // places, GPU.mio.queue_depth
     count = 100
     seen = stalls(program([Row(mnemonic, access="a", write=0)] * count, {"a": memory}))
     assert seen.keys() <= {state, "wait", "drain"}

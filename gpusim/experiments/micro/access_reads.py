@@ -16,8 +16,10 @@ from gpusim.sass import SassLaunch, Scalar, TensorPointer
 
 __all__ = ["access_read_probes"]
 
-KINDS = ("STS", "LDS", "STG", "LDG", "cp.async")
-ROWS = "warps != 8 and pitch != 32 and load_pitch != 32 and (loads > 0 or accesses == 1 or accesses % 4 == 0)"
+KINDS = ("STS of {} B {} apart", "LDS of {} B {} apart", "STG of {} B {} apart", "LDG of {} B {} apart",
+         "cp.async of {} B {} apart", "cp.async of {} B, rows of {} B", "cp.async of {} B, rows of {} B, then LDS")
+ROWS = ("warps != 8 and load_pitch != 32 and (pitch != 32 or kind == 5) and "
+        "(loads > 0 or accesses == 1 or accesses % 4 == 0)")
 LAUNCH = ["kind", "loads", "accesses", "bytes", "warps", "load_pitch", "pitch"]
 LANES, SHARED_BYTES, REGISTERS, GLOBAL_BYTES = 32, 210 * 1024, 128, 1 << 22
 START, READ = -4, -2  # of the program's clocks: behind the first access, behind the address that is overwritten
@@ -33,7 +35,7 @@ def access_read_probes() -> Iterator[Probe]:
                       Scalar(load_pitch), Scalar(pitch), Scalar(0))
         launch = SassLaunch((1, 1, 1), (warps * LANES, 1, 1), parameters, SHARED_BYTES, REGISTERS)
         behind = f" behind {loads} ldmatrix of rows {load_pitch} apart" if loads else ""
-        what = f"{accesses} {KINDS[kind]} of {width} B {pitch} apart by {warps} warps{behind}"
+        what = f"{accesses} {KINDS[kind].format(width, pitch)} by {warps} warps{behind}"
         yield Probe("reads of registers", what, "latency", float(rows["overwritten"].mean()),
                     partial(replay, kernel=kernel, launch=launch), partial(_read, pcs=kernel.clock_pcs))
 
