@@ -77,9 +77,9 @@ class Mio(Section):
     queue_depth: Count = Field(description="Memory instructions a sub-partition may have waiting for the LSU.")
     buffer_entries: Count = Field(ge=8, le=32, description="Instructions that the LSU has taken, in order.")
     copy_buffer_entries: Count = Field(ge=2, le=8, description="Places that an LDGSTS takes there.")
-    buffer_return_cycles: Cycles = Field(description="From when one such place is left to when the LSU takes what "
-                                                     "waits for it; a copy's are free at once.")
-    kept_registers: Count = Field(ge=4, le=32, description="32-bit registers of a warp that stores store; the LSU keeps "
+    buffer_return_cycles: Cycles = Field(description="From when such a place is left to when the LSU takes what waits "
+                                                     "for it.")
+    kept_registers: Count = Field(ge=4, le=32, description="32-bit registers of a warp that stores store: the LSU has "
                                   "them until they have passed the data stage.")
     kept_return_cycles: Cycles = Field(description="From then to when the LSU takes what waits for them.")
     waiting_accesses: Count = Field(le=8, description="Instructions that have left the buffer and wait for a path "
@@ -117,10 +117,8 @@ class L1(Section):
     tag_entries: Count = Field(description="Entries of the queue for the tag stage.")
     access_tag_entries: Count = Field(description="What a load or a copy takes of them.")
     commit_tag_entries: Count = Field(description="What the end of a cp.async group takes.")
-    tag_leave_cycles: Cycles = Field(description="So long before its first line is looked up an access leaves that "
-                                                 "queue.")
-    tag_lead_cycles: Cycles = Field(description="So long before the one in front of an access is looked up a barrier "
-                                                "does not wait for it any more.")
+    tag_lead_cycles: Cycles = Field(description="So long before the one in front of it has its first line looked up "
+                                                "an access leaves that queue.")
     tag_interval_cycles: Count = Field(description="Cycles between two lines whose tags are checked.")
     whole_line_cycles: Rate = Field(description="The same for a whole line that eight lanes of a cp.async copy.")
     copy_write_lead_cycles: Cycles = Field(

@@ -118,8 +118,8 @@ def global_access(sm, warp, mach, row, access, stores, start):
     """LDG, STG, LDGSTS: operands, tags; then the memory system decides. Returns when the request leaves.
 
     That is when its first tag passes; stores do not look tags up. What finds no room in the queue for the tag stage
-    waits at the front of the buffer, and all behind it wait, too. An access leaves that queue a while before it begins
-    there (access_reads.csv); a barrier waits until the one in front of it does (barrier_copies.csv).
+    waits at the front of the buffer, and all behind it wait, too. An access leaves that queue a while before the one in
+    front of it begins there (barrier_copies.csv).
     """
     if writes(row):
         return store(sm, warp, mach, row, access, stores, start)
@@ -131,8 +131,7 @@ def global_access(sm, warp, mach, row, access, stores, start):
     leaves = pass_tag_stage(sm, max(passed, start + row.operand_cycles), access.tag_cycles)
     if access.copy_cycles:
         write_copy(sm, leaves, access.copy_cycles)
-    occupy_tags(sm, mach, max(entered, leaves - mach.tag_leave), mach.access_tags)
-    sm.drained = max(max(sm.drained, entered), begun - mach.tag_lead)
+    occupy_tags(sm, mach, max(entered, begun - mach.tag_lead), mach.access_tags)
     keep_registers(sm, mach, row, passed)
     settle_board(warp, row.read_barrier, operands_read(mach, start, row))
     if row.kind == ASYNC_COPY:

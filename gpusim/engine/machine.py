@@ -29,7 +29,6 @@ class Machine(NamedTuple):
     access_tags: int
     commit_tags: int
     tag_lead: int
-    tag_leave: int
     reads_under_way: int
     buffer_entries: int
     buffer_return: int
@@ -112,7 +111,7 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         mio_queue_depth=spec.mio.queue_depth,
         data_paths=spec.shared.wavefronts_per_cycle * spec.shared.latency_cycles_per_wavefront,
         tag_entries=spec.l1.tag_entries, access_tags=spec.l1.access_tag_entries,
-        commit_tags=spec.l1.commit_tag_entries, tag_lead=spec.l1.tag_lead_cycles, tag_leave=spec.l1.tag_leave_cycles,
+        commit_tags=spec.l1.commit_tag_entries, tag_lead=spec.l1.tag_lead_cycles,
         reads_under_way=spec.l1.reads_under_way,
         buffer_entries=spec.mio.buffer_entries,
         buffer_return=spec.mio.buffer_return_cycles,

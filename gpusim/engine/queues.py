@@ -95,10 +95,9 @@ def free_reads(sm, parts, mach, requests, time):
 
 @njit(cache=True, nogil=True)
 def keep_buffer(sm, mach, row, until):
-    """An instruction keeps its places in the load/store unit's buffer until then; others learn of one place a while
-    later, of a copy's places at once (access_reads.csv)."""
-    told = until if row.places > 1 else until + mach.buffer_return
-    sm.buffer_head = keep_places(sm.buffer, sm.buffer_head, mach.buffer_entries, row.places, told)
+    """An instruction keeps its places in the load/store unit's buffer until then; others learn of it a while later."""
+    sm.buffer_head = keep_places(sm.buffer, sm.buffer_head, mach.buffer_entries, row.places,
+                                 until + mach.buffer_return)
 
 
 @njit(cache=True, nogil=True)

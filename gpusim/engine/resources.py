@@ -55,6 +55,7 @@ def tag_room(sm, mach, entries):
 def occupy_tags(sm, mach, until, entries):
     """An instruction keeps its entries of the queue for the tag stage until then."""
     sm.tag_head = keep_places(sm.tags, sm.tag_head, mach.tag_entries, entries, until)
+    sm.drained = max(sm.drained, until)
 
 
 @njit(cache=True, nogil=True)

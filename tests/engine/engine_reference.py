@@ -477,8 +477,7 @@ class Sm:
         return now >= self.buffer[queued.places - 1] and kept and now >= self.addresses.free
 
     def _free_places(self, places: int) -> None:
-        told = 0 if places > 1 else self.gpu.mio.buffer_return_cycles
-        self.buffer.extend([self.front + told] * places)
+        self.buffer.extend([self.front + self.gpu.mio.buffer_return_cycles] * places)
 
     def _keep(self, queued: Queued, until: int) -> None:
         self.kept.extend([until + self.gpu.mio.kept_return_cycles] * queued.stored)
@@ -576,8 +575,9 @@ class Sm:
         warp.settle(int(row["write_barrier"]), warp.data_free + after + late)
 
     def _keep_tags(self, until: int, entries: int) -> None:
-        """Entries of the queue for the tag stage."""
+        """Entries of the queue for the tag stage, which a barrier waits for, too."""
         self.tag_entries.extend([max(self.front, until)] * entries)
+        self.drained = max(self.drained, self.front, until)
 
     def _global(self, queued: Queued, start: int, sent: int) -> None:
         """Lines pass the tag stage one by one; then the memory system decides."""
@@ -590,15 +590,13 @@ class Sm:
         is_copy = kind == Kind.async_copy
         passed = (self._turn(queued, max(start, room), start) if is_copy
                   else self._pass_buffer(start, room, queued.places))
-        entered = self.front
         self._keep(queued, passed)
         leaves, done = self.tag_stage.serve(max(sent, passed), self._tag_cycles(warp, row))
         self.tag_begun = leaves
-        self.drained = max(self.drained, entered, before - self.gpu.l1.tag_lead_cycles)
         if turns := self._write_turns(warp, row):
             _, written = self.copy_writes.serve(leaves, turns + self.gpu.l1.copy_write_lead_cycles)
             self.tag_stage.free = done = max(done, written)
-        self._keep_tags(leaves - self.gpu.l1.tag_leave_cycles, self.gpu.l1.access_tag_entries)
+        self._keep_tags(before - self.gpu.l1.tag_lead_cycles, self.gpu.l1.access_tag_entries)
         if lines and self._image_row(queued)["cached"]:
             self._load_cached(queued, leaves, done)
         elif lines:
