@@ -68,7 +68,7 @@ WARP = np.dtype([
     ("age", "<i8"),  # order in which warps came to the SM
     ("start", "<i8"),
     ("data_free", "<i8"),  # the previous shared access has left the data stage
-    ("drain", "<i8"),  # the last store is in the buffer in front of the port
+    ("drain", "<i8"),  # the last store goes into the queue in front of the port
     ("sent", "<i8"),  # the LSU has taken its last memory instruction
     ("queued", "<i8"),  # memory instructions that the LSU has not taken yet
     ("stores_queued", "<i8"), ("before_fence", "<i8"),  # of these global stores; the others in front of its last BAR
@@ -157,8 +157,8 @@ SM = np.dtype([
     ("address_path", "<i8"), ("front", "<i8"), ("constant_path", "<i8"),
     ("buffer_head", "<i8"), ("buffer", "<i8", (QUEUE_ENTRIES,)),  # when its entries come free, a ring
     ("kept_head", "<i8"), ("kept", "<i8", (QUEUE_ENTRIES,)),  # the same of registers that stores store
-    ("waiting", "<i8", (WAITING,)),  # when accesses beyond the buffer take their path
     ("lines_head", "<i8"), ("lines", "<i8", (STORE_LINES,)),  # the same of the queue in front of the write port
+    ("waiting", "<i8", (WAITING,)),  # when instructions that have left the buffer take their path
     ("tag_begun", "<i8"),  # when the last instruction's first line passed the tag stage
     ("drained", "<i8"),  # when all accesses so far have left the data stage and the queue for the tag stage
     ("tag_head", "<i8"), ("tags", "<i8", (QUEUE_ENTRIES,)),  # the same of the queue for the tag stage

@@ -1,4 +1,4 @@
-"""Models stores on their way out of an SM: the buffer in front of its port, and how many L2 may have left unconfirmed.
+"""Models stores on their way out of an SM: the queue in front of its port, and how many L2 may have left unconfirmed.
 Leaves out what slices do with them (gpusim.engine.crossbar) and bulk stores (gpusim.engine.bulk)."""
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from gpusim.experiments.micro.compiled import HARDWARE, CompiledKernel, replay
 from gpusim.experiments.micro.probe import Probe
 from gpusim.sass import SassLaunch, Scalar, TensorPointer
 
-__all__ = ["access_read_probes"]
+__all__ = ["LAUNCH", "ROWS", "access_read_probes"]
 
 KINDS = ("STS of {} B {} apart", "LDS of {} B {} apart", "STG of {} B {} apart", "LDG of {} B {} apart",
          "cp.async of {} B {} apart", "cp.async of {} B, rows of {} B", "cp.async of {} B, rows of {} B, then LDS")
