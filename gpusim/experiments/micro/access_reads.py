@@ -6,11 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-import numpy as np
 import pandas as pd
 
-from gpusim.engine import EVENT_KINDS, SimulationResult
-from gpusim.experiments.micro.compiled import HARDWARE, CompiledKernel, replay
+from gpusim.experiments.micro.compiled import HARDWARE, CompiledKernel, last_turn, replay
 from gpusim.experiments.micro.probe import Probe
 from gpusim.sass import SassLaunch, Scalar, TensorPointer
 
@@ -22,8 +20,7 @@ ROWS = ("warps != 8 and load_pitch != 32 and (pitch != 32 or kind == 5) and "
         "(loads > 0 or accesses == 1 or accesses % 4 == 0)")
 LAUNCH = ["kind", "loads", "accesses", "bytes", "warps", "load_pitch", "pitch"]
 LANES, SHARED_BYTES, REGISTERS, GLOBAL_BYTES = 32, 210 * 1024, 128, 1 << 22
-START, READ = -4, -2  # of the program's clocks: behind the first access, behind the address that is overwritten
-ISSUE = EVENT_KINDS.index("issue")
+CLOCKS, READ = 4, 2  # of a turn, and the one behind the address that is overwritten
 
 
 def access_read_probes() -> Iterator[Probe]:
@@ -37,12 +34,5 @@ def access_read_probes() -> Iterator[Probe]:
         behind = f" behind {loads} ldmatrix of rows {load_pitch} apart" if loads else ""
         what = f"{accesses} {KINDS[kind].format(width, pitch)} by {warps} warps{behind}"
         yield Probe("reads of registers", what, "latency", float(rows["overwritten"].mean()),
-                    partial(replay, kernel=kernel, launch=launch), partial(_read, pcs=kernel.clock_pcs))
-
-
-def _read(result: SimulationResult, *, pcs: tuple[int, ...]) -> float:
-    """The program's last turn."""
-    events = result.events[result.events["kind"] == ISSUE]
-    start, read = ([events["start"][(events["warp"] == warp) & (events["pc"] == pcs[mark])].max()
-                    for warp in np.unique(events["warp"])] for mark in (START, READ))
-    return float(np.mean(read) - min(start))
+                    partial(replay, kernel=kernel, launch=launch),
+                    partial(last_turn, pcs=kernel.clock_pcs, clocks=CLOCKS, mark=READ))

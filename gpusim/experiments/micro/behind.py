@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from gpusim.engine import EVENT_KINDS, SimulationResult
-from gpusim.experiments.micro.compiled import HARDWARE, CompiledKernel, replay
+from gpusim.experiments.micro.compiled import HARDWARE, CompiledKernel, last_turn, replay
 from gpusim.experiments.micro.probe import Probe
 from gpusim.sass import SassLaunch, Scalar, TensorPointer
 
@@ -21,7 +19,6 @@ __all__ = ["COPIES", "STORES", "Burst", "behind_probes"]
 
 LANES, REGISTERS, SHARED_BYTES = 32, 128, 170 * 1024
 MARKS = 5  # clocks of a turn
-ISSUE = EVENT_KINDS.index("issue")
 
 _Launch = dict[str, Any]
 _Parameters = tuple[TensorPointer | Scalar, ...]
@@ -67,7 +64,7 @@ class Burst:
             name = f"{shape} by {mask.bit_count()} of {warps} warps{self.ways[launch['how']]}, ldmatrix"
             yield Probe(self.what, name, "latency", float(rows["done"].mean()),
                         partial(replay, kernel=kernel, launch=sass),
-                        partial(_done, pcs=kernel.clock_pcs, mark=self.done))
+                        partial(last_turn, pcs=kernel.clock_pcs, clocks=MARKS, mark=self.done))
 
 
 COPIES = Burst(
@@ -84,10 +81,3 @@ def behind_probes() -> Iterator[Probe]:
     """Probes of both tables."""
     yield from COPIES.probes()
     yield from STORES.probes()
-
-
-def _done(result: SimulationResult, *, pcs: tuple[int, ...], mark: int) -> float:
-    events = result.events
-    reads = events[(events["kind"] == ISSUE) & np.isin(events["pc"], pcs)]
-    last = np.array([np.sort(reads["start"][reads["warp"] == warp])[-MARKS:] for warp in np.unique(reads["warp"])])
-    return float(last[:, mark].mean() - last[:, 0].min())

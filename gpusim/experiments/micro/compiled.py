@@ -9,18 +9,22 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+import numpy as np
+
 from gpusim.arch import GpuSpec
+from gpusim.engine import EVENT_KINDS, SimulationResult
 from gpusim.errors import UserError
 from gpusim.program import Program
 from gpusim.sass import SassLaunch, load_sass
 from gpusim.sass.parser import INSTRUCTION_BYTES
 
-__all__ = ["HARDWARE", "CompiledKernel", "key_values", "replay"]
+__all__ = ["HARDWARE", "CompiledKernel", "key_values", "last_turn", "replay"]
 
 HARDWARE = Path(__file__).resolve().parents[2] / "data/hardware"
 SASS_FOLDER = HARDWARE / "h200/sass_micro"
 FUNCTION = "Function : "
 SHARED_START = "0x400"
+ISSUE = EVENT_KINDS.index("issue")
 
 _CLOCK = re.compile(r"/\*([0-9a-f]{4,})\*/[^;]*\bSR_CLOCKLO\b")
 _ZERO_IN_MEMORY = re.compile(r"LDG\.E\.STRONG\.SYS (R\d+), desc\[UR\d+\]\[R\d+\.64\]")
@@ -69,6 +73,14 @@ def replay(spec: GpuSpec, *, kernel: CompiledKernel, launch: SassLaunch, chases_
     if chases_shared:
         text = _CHASE.sub(rf"\1 \2, [{SHARED_START}]", text)
     return load_sass(text, launch=launch)
+
+
+def last_turn(result: SimulationResult, *, pcs: tuple[int, ...], clocks: int, mark: int) -> float:
+    """Of programs that read so many ``clocks`` a turn, in their last one: cycles from the first warp's first clock to
+    the mean warp's number ``mark``."""
+    reads = result.events[(result.events["kind"] == ISSUE) & np.isin(result.events["pc"], pcs)]
+    last = np.array([np.sort(reads["start"][reads["warp"] == warp])[-clocks:] for warp in np.unique(reads["warp"])])
+    return float(last[:, mark].mean() - last[:, 0].min())
 
 
 def key_values(*fields: str) -> dict[str, int]:
