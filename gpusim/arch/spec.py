@@ -79,6 +79,7 @@ class Mio(Section):
     copy_buffer_entries: Count = Field(ge=2, le=8, description="Places that an LDGSTS takes there.")
     buffer_return_cycles: Cycles = Field(description="From when such a place is left to when the LSU takes what waits "
                                                      "for it.")
+    copy_return_cycles: Cycles = Field(description="The same for a place of an LDGSTS.")
     kept_registers: Count = Field(ge=4, le=32, description="32-bit registers of a warp that stores store: the LSU has "
                                   "them until they have passed the data stage.")
     kept_return_cycles: Cycles = Field(description="From then to when the LSU takes what waits for them.")
@@ -117,8 +118,12 @@ class L1(Section):
     tag_entries: Count = Field(description="Entries of the queue for the tag stage.")
     access_tag_entries: Count = Field(description="What a load or a copy takes of them.")
     commit_tag_entries: Count = Field(description="What the end of a cp.async group takes.")
+    entry_lead_cycles: Cycles = Field(description="So long before its first line is looked up an access leaves that "
+                                                  "queue.")
     tag_lead_cycles: Cycles = Field(description="So long before the one in front of it has its first line looked up "
-                                                "an access leaves that queue.")
+                                                "a barrier no longer waits for an access.")
+    class_lag_cycles: Cycles = Field(description="By so much both come later for each class of lines that a cp.async "
+                                                 "does not write (gpusim.memory.copy_writes).")
     tag_interval_cycles: Count = Field(description="Cycles between two lines whose tags are checked.")
     whole_line_cycles: Rate = Field(description="The same for a whole line that eight lanes of a cp.async copy.")
     copy_write_lead_cycles: Cycles = Field(

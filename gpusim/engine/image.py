@@ -15,7 +15,7 @@ from gpusim.engine.operands import DEFERRED, asynchronous_operands, check_units
 from gpusim.engine.state import QUEUE
 from gpusim.memory import lines_in_part
 from gpusim.memory.async_copy import BYPASS_OPERATION
-from gpusim.memory.copy_writes import write_turns
+from gpusim.memory.copy_writes import LINE_CLASSES, classes_written, write_turns
 from gpusim.memory.l1_crossing import l1_crossings
 from gpusim.memory.operations import ASYNC_OPERATIONS
 from gpusim.program import NO_ACCESS, PREDICATE_BASE, UNIFORM_BASE, AccessTable, Program, RoleProgram
@@ -26,9 +26,9 @@ IMAGE_OP = np.dtype([
     ("global_offset", "<i8"), ("pc", "<i4"), ("access", "<i4"), ("operand", "<i4"), ("interval", "<u2"),
     ("latency", "<u2"), ("stall", "u1"), ("wait_mask", "u1"), ("write_barrier", "u1"), ("read_barrier", "u1"),
     ("kind", "u1"), ("pipe", "u1"), ("flags", "u1"), ("queue", "i1"), ("operand_cycles", "u1"), ("path_cycles", "u1"),
-    ("lead_cycles", "u1"), ("hold_cycles", "u1"), ("registers", "u1"), ("places", "u1"), ("kept", "u1"),
-    ("crossing_cycles", "u1"), ("cached", "u1"), ("wide", "u1"), ("triple", "u1"), ("vector", "u1"), ("fetches", "u1"),
-    ("reads", "u1"), ("piece", "<u2"), ("unit", "u1"), ("constant", "u1"),
+    ("lead_cycles", "u1"), ("hold_cycles", "u1"), ("registers", "u1"), ("places", "u1"), ("return_cycles", "u1"),
+    ("kept", "u1"), ("crossing_cycles", "u1"), ("cached", "u1"), ("wide", "u1"), ("triple", "u1"), ("vector", "u1"),
+    ("fetches", "u1"), ("reads", "u1"), ("piece", "<u2"), ("unit", "u1"), ("constant", "u1"),
 ], align=True)
 """flags: 1 active, 2 the warp's next instruction is elsewhere (a taken branch), 4 yield, 8 variable latency,
 16 a miss in L2 brings the whole line, 32 waits until the SM's writes have been performed, 64 depends on a flag: then
@@ -39,24 +39,25 @@ queue; the number says which throttle it is. An instruction that is predicated o
 operand_cycles: how long its addresses and data take to the load/store unit; path_cycles: until the next one's can
 follow; lead_cycles: until all but the last register are there, when a shared access can start; hold_cycles: how long
 reading them keeps the dispatcher from its own; registers: how many it reads; places: what it takes of the unit's
-buffer; kept: registers that it stores; crossing_cycles: of the path that all sub-partitions share. cached: a load that
-L1 keeps. wide: reads its registers in two passes. triple: reads three registers; vector: one or two, in one pass, 2 if
-it writes predicates only. fetches: a tensor instruction with a new A; reads: its kind, see
-gpusim.engine.register_reads. piece: of the code, see gpusim.engine.fetch. unit: whose room it needs to issue, a pipe
-or QUEUE. constant: line that it reads, see gpusim.engine.fetch. stall: the compiler's count, and what the hardware
-adds to it: while operands are read, and a cycle behind a yield that counts one (instructions.csv: chains with a NOP of
-that kind take 17 cycles, not 16)."""
+buffer; return_cycles: until others learn that it has left them; kept: registers that it stores; crossing_cycles: of
+the path that all sub-partitions share. cached: a load that L1 keeps. wide: reads its registers in two passes. triple:
+reads three registers; vector: one or two, in one pass, 2 if it writes predicates only. fetches: a tensor instruction
+with a new A; reads: its kind, see gpusim.engine.register_reads. piece: of the code, see gpusim.engine.fetch. unit:
+whose room it needs to issue, a pipe or QUEUE. constant: line that it reads, see gpusim.engine.fetch. stall: the
+compiler's count, and what the hardware adds to it: while operands are read, and a cycle behind a yield that counts one
+(instructions.csv: chains with a NOP of that kind take 17 cycles, not 16)."""
 
 IMAGE_ACCESS = np.dtype([
     ("first", "<i4"), ("count", "<i4"), ("tensor", "<i4"), ("wavefronts", "<u2"), ("ideal", "<u2"),
     ("conflicts", "<f4"), ("data_cycles", "<i4"), ("early_cycles", "<i4"), ("tag_cycles", "<i4"),
-    ("copy_cycles", "<i4"),
+    ("copy_cycles", "<i4"), ("copy_lag", "<i4"),
     ("bulk_bytes", "<i4"), ("cta_mask", "<i4"),
 ], align=True)
 """One access of one warp; first and count name rows of the requests, data_cycles what its data take of the data stage
 when they come from memory, or of the SM's port when they go there; early_cycles how many of these are over when the
 last data come, as lines pass one by one and half of them take as long as whole ones; tag_cycles what it takes of the
-tag stage; copy_cycles how long writing the data of a copy that bypasses L1 takes.
+tag stage; copy_cycles how long writing the data of a copy that bypasses L1 takes; copy_lag by how much later it is seen
+to have left.
 Of a bulk copy: bulk_bytes in shared memory, wavefronts and tag_cycles what it takes of the data stage and of the TMA
 unit. Of an mbarrier op: bulk_bytes is the number of lanes that take part. cta_mask: as AccessTable has it."""
 
@@ -204,6 +205,7 @@ def _ops(
     image["registers"] = np.maximum(registers, 1)
     data = np.maximum(registers - _address_registers(cost["kind"]), 0)
     image["places"] = np.where(copies, spec.mio.copy_buffer_entries, 1)
+    image["return_cycles"] = np.where(copies, spec.mio.copy_return_cycles, spec.mio.buffer_return_cycles)
     image["kept"] = data
     image["hold_cycles"] = registers * spec.mio.register_read_cycles
     image["crossing_cycles"] = _crossing_cycles(cost["kind"], data, spec) * (registers > 0)
@@ -299,6 +301,7 @@ def _accesses(
         _write_cycles(table, part, spec)
         part["tag_cycles"] = _tag_cycles(table, bypasses, spec)
         part["copy_cycles"] = _copy_cycles(table, bypasses, spec)
+        part["copy_lag"] = _copy_lag(table, bypasses, spec)
         _bulk_costs(table, part, spec)
         first.append(total)
         rows.append(part.reshape(-1))
@@ -332,6 +335,16 @@ def _copy_cycles(table: AccessTable, bypasses: np.ndarray, spec: GpuSpec) -> np.
         turns = write_turns(table.shared_address[row], table.global_offset[row], fetched)
         cycles[row] = np.where(turns, turns + spec.l1.copy_write_lead_cycles, 0)
     return cycles
+
+
+def _copy_lag(table: AccessTable, bypasses: np.ndarray, spec: GpuSpec) -> np.ndarray:
+    """Cycles by which copies that bypass L1 are late, as they write lines of few classes."""
+    lags = np.zeros(table.lane_mask.shape, np.int64)
+    for row in np.flatnonzero(bypasses):
+        fetched = table.lane_mask[row] & ~table.zfill_mask[row]
+        unwritten = LINE_CLASSES - classes_written(table.shared_address[row], fetched)
+        lags[row] = np.where(fetched, unwritten * spec.l1.class_lag_cycles, 0)
+    return lags
 
 
 def _crossings(table: AccessTable, accesses: np.ndarray, bypasses: np.ndarray) -> None:

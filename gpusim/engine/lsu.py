@@ -118,12 +118,13 @@ def global_access(sm, warp, mach, row, access, stores, start):
     """LDG, STG, LDGSTS: operands, tags; then the memory system decides. Returns when the request leaves.
 
     That is when its first tag passes; stores do not look tags up. What finds no room in the queue for the tag stage
-    waits at the front of the buffer, and all behind it wait, too. An access leaves that queue a while before the one in
-    front of it begins there (barrier_copies.csv).
+    waits at the front of the buffer, and all behind it wait, too. An access leaves that queue a while before its turn
+    (access_reads.csv), and keeps a barrier waiting until a while before the turn of the one in front of it
+    (barrier_copies.csv); copies to few classes of lines are late in that (barrier_lines.csv).
     """
     if writes(row):
         return store(sm, warp, mach, row, access, stores, start)
-    room, begun = tag_room(sm, mach, mach.access_tags), sm.tag_begun
+    room, before = tag_room(sm, mach, mach.access_tags), sm.tag_begun
     if row.kind == ASYNC_COPY:
         entered, passed = take_turn(sm, mach, row, max(start, room))
     else:
@@ -131,7 +132,9 @@ def global_access(sm, warp, mach, row, access, stores, start):
     leaves = pass_tag_stage(sm, max(passed, start + row.operand_cycles), access.tag_cycles)
     if access.copy_cycles:
         write_copy(sm, leaves, access.copy_cycles)
-    occupy_tags(sm, mach, max(entered, begun - mach.tag_lead), mach.access_tags)
+    sm.tag_begun, sm.tag_passed = leaves + access.copy_lag, sm.tag_stage + access.copy_lag
+    occupy_tags(sm, mach, max(entered, sm.tag_begun - mach.entry_lead), mach.access_tags)
+    sm.drained = max(sm.drained, entered, before - mach.tag_lead)
     keep_registers(sm, mach, row, passed)
     settle_board(warp, row.read_barrier, operands_read(mach, start, row))
     if row.kind == ASYNC_COPY:
@@ -233,7 +236,7 @@ def close_copies(sm, mach, row, time):
     """LDGDEPBAR: it leaves the queue for the tag stage as copies do, but has passed when all lines before it have."""
     pass_buffer(sm, mach, row, max(time, tag_room(sm, mach, mach.commit_tags)))
     occupy_tags(sm, mach, sm.tag_begun - mach.tag_lead, mach.commit_tags)
-    sm.drained = max(sm.drained, sm.tag_stage - mach.tag_lead)
+    sm.drained = max(sm.drained, sm.tag_passed - mach.tag_lead)
     sm.copy_writes = max(sm.copy_writes, time) + mach.commit_write
 
 

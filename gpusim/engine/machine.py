@@ -29,9 +29,9 @@ class Machine(NamedTuple):
     access_tags: int
     commit_tags: int
     tag_lead: int
+    entry_lead: int
     reads_under_way: int
     buffer_entries: int
-    buffer_return: int
     kept_registers: int
     kept_return: int
     waiting_accesses: int
@@ -112,9 +112,9 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         data_paths=spec.shared.wavefronts_per_cycle * spec.shared.latency_cycles_per_wavefront,
         tag_entries=spec.l1.tag_entries, access_tags=spec.l1.access_tag_entries,
         commit_tags=spec.l1.commit_tag_entries, tag_lead=spec.l1.tag_lead_cycles,
+        entry_lead=spec.l1.entry_lead_cycles,
         reads_under_way=spec.l1.reads_under_way,
         buffer_entries=spec.mio.buffer_entries,
-        buffer_return=spec.mio.buffer_return_cycles,
         kept_registers=spec.mio.kept_registers, kept_return=spec.mio.kept_return_cycles,
         waiting_accesses=spec.mio.waiting_accesses,
         read_release_base=spec.mio.read_release_base_cycles,

@@ -96,8 +96,8 @@ def free_reads(sm, parts, mach, requests, time):
 @njit(cache=True, nogil=True)
 def keep_buffer(sm, mach, row, until):
     """An instruction keeps its places in the load/store unit's buffer until then; others learn of it a while later."""
-    sm.buffer_head = keep_places(sm.buffer, sm.buffer_head, mach.buffer_entries, row.places,
-                                 until + mach.buffer_return)
+    until += row.return_cycles
+    sm.buffer_head = keep_places(sm.buffer, sm.buffer_head, mach.buffer_entries, row.places, until)
 
 
 @njit(cache=True, nogil=True)

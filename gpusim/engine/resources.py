@@ -55,7 +55,6 @@ def tag_room(sm, mach, entries):
 def occupy_tags(sm, mach, until, entries):
     """An instruction keeps its entries of the queue for the tag stage until then."""
     sm.tag_head = keep_places(sm.tags, sm.tag_head, mach.tag_entries, entries, until)
-    sm.drained = max(sm.drained, until)
 
 
 @njit(cache=True, nogil=True)
@@ -127,9 +126,9 @@ def hold_data_stage(sm, mach, arrival, waves):
 @njit(cache=True, nogil=True)
 def pass_tag_stage(sm, arrival, cycles):
     """Take the L1 tag stage; returns when the first line passes."""
-    sm.tag_begun = max(sm.tag_stage, arrival)
-    sm.tag_stage = sm.tag_begun + cycles
-    return sm.tag_begun
+    begun = max(sm.tag_stage, arrival)
+    sm.tag_stage = begun + cycles
+    return begun
 
 
 @njit(cache=True, nogil=True)

@@ -159,7 +159,8 @@ SM = np.dtype([
     ("kept_head", "<i8"), ("kept", "<i8", (QUEUE_ENTRIES,)),  # the same of registers that stores store
     ("lines_head", "<i8"), ("lines", "<i8", (STORE_LINES,)),  # the same of the queue in front of the write port
     ("waiting", "<i8", (WAITING,)),  # when instructions that have left the buffer take their path
-    ("tag_begun", "<i8"),  # when the last instruction's first line passed the tag stage
+    ("tag_begun", "<i8"),  # when the last instruction's first line passed the tag stage,
+    ("tag_passed", "<i8"),  # and when all of them had, both as the queue for it and barriers learn of it
     ("drained", "<i8"),  # when all accesses so far have left the data stage and the queue for the tag stage
     ("tag_head", "<i8"), ("tags", "<i8", (QUEUE_ENTRIES,)),  # the same of the queue for the tag stage
     ("record_start", "<i8"), ("record_end", "<i8"),  # cycles whose events are kept; empty unless the user asked

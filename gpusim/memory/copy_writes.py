@@ -9,7 +9,7 @@ from numba import njit
 from gpusim.memory.async_copy import bypass_pieces, writing_lanes
 from gpusim.memory.operations import LANES, ROW_BYTES
 
-__all__ = ["LINE_CLASSES", "REQUESTS_AT_ONCE", "write_turns"]
+__all__ = ["LINE_CLASSES", "REQUESTS_AT_ONCE", "classes_written", "write_turns"]
 
 LINE_CLASSES = 4
 """Lines of shared memory whose numbers are equal modulo four cannot be written at once (copy_classes.csv)."""
@@ -36,6 +36,13 @@ def write_turns(shared_addresses: np.ndarray, global_offsets: np.ndarray, lane_m
     shared = np.ascontiguousarray(shared_addresses, dtype=np.int64).reshape(-1, LANES)
     requests = (offsets // ROW_BYTES << PIECE_BITS) + bypass_pieces(shared, offsets, mask)
     return _count(requests, shared, shared // ROW_BYTES % LINE_CLASSES, mask)
+
+
+def classes_written(shared_addresses: np.ndarray, lane_mask: np.ndarray) -> np.ndarray:
+    """Of how many classes the lines are that N copies write: (N,) i8; shared_addresses, lane_mask: as above."""
+    classes = 1 << np.asarray(shared_addresses, np.int64).reshape(-1, LANES) // ROW_BYTES % LINE_CLASSES
+    takes_part = np.asarray(lane_mask, np.uint32).reshape(-1, 1) >> np.arange(LANES, dtype=np.uint32) & 1
+    return np.bitwise_count(np.bitwise_or.reduce(np.where(takes_part, classes, 0), axis=1)).astype(np.int64)
 
 
 @njit(cache=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["write_turns"]
+__all__ = ["CLASSES", "LINE_BYTES", "write_turns"]
 
 AT_ONCE, CLASSES, LINE_BYTES, CHUNK_BYTES = 4, 4, 128, 16
 Request = tuple[int, int, str, int]

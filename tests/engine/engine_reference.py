@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import simpy
 from engine_async import ASYNCHRONOUS, Asynchronous
-from engine_copies import write_turns
+from engine_copies import CLASSES, LINE_BYTES, write_turns
 from engine_units import Fill, L1Model, Part, Queued, Server
 from engine_warp import NO_BOARD, WarpModel
 
@@ -116,7 +116,7 @@ class Sm:
         self.waiting = [0] * gpu.mio.waiting_accesses
         self.store_lines = deque([0] * gpu.noc.store_lines, gpu.noc.store_lines)
         self.front, self.addresses, self.turn = 0, Server(), 0
-        self.tag_begun = self.drained = 0
+        self.tag_begun = self.tag_passed = self.drained = 0
         self.unfenced: Counter[tuple[int, int]] = Counter()
         self.to_fence: set[tuple[int, int]] = set()
         self.chosen: int | None = None
@@ -476,16 +476,18 @@ class Sm:
         kept = now >= self.kept[queued.stored - 1] if queued.stored else True
         return now >= self.buffer[queued.places - 1] and kept and now >= self.addresses.free
 
-    def _free_places(self, places: int) -> None:
-        self.buffer.extend([self.front + self.gpu.mio.buffer_return_cycles] * places)
+    def _free_places(self, queued: Queued) -> None:
+        mio = self.gpu.mio
+        again = mio.copy_return_cycles if queued.places > 1 else mio.buffer_return_cycles
+        self.buffer.extend([self.front + again] * queued.places)
 
     def _keep(self, queued: Queued, until: int) -> None:
         self.kept.extend([until + self.gpu.mio.kept_return_cycles] * queued.stored)
 
-    def _pass_buffer(self, start: int, room: int, places: int) -> int:
+    def _pass_buffer(self, queued: Queued, start: int, room: int) -> int:
         """In order, when what comes next has room."""
         self.front = max(self.front, start, room)
-        self._free_places(places)
+        self._free_places(queued)
         return self.front
 
     def _leave_buffer(self, queued: Queued, start: int, arrival: int, waves: int) -> int:
@@ -498,7 +500,7 @@ class Sm:
         if begun > left:
             self.waiting[place] = begun
         self.front = min(left, begun)
-        self._free_places(queued.places)
+        self._free_places(queued)
         return passed
 
     def _turn(self, queued: Queued, start: int, arrival: int) -> int:
@@ -528,9 +530,9 @@ class Sm:
         warp, kind, row = queued.warp, queued.kind, queued.row
         warp.queued -= 1
         if queued.work == "commit":
-            self._pass_buffer(now, self.tag_entries[self.gpu.l1.commit_tag_entries - 1], queued.places)
+            self._pass_buffer(queued, now, self.tag_entries[self.gpu.l1.commit_tag_entries - 1])
             self._keep_tags(self.tag_begun - self.gpu.l1.tag_lead_cycles, self.gpu.l1.commit_tag_entries)
-            self.drained = max(self.drained, self.tag_stage.free - self.gpu.l1.tag_lead_cycles)
+            self.drained = max(self.drained, self.tag_passed - self.gpu.l1.tag_lead_cycles)
             self.copy_writes.serve(now, self.gpu.l1.commit_write_cycles)
         if queued.work == "nothing" and kind in (Kind.shared_load, Kind.ldmatrix):
             self._pass_in_order(queued, now, now, 1)
@@ -575,9 +577,8 @@ class Sm:
         warp.settle(int(row["write_barrier"]), warp.data_free + after + late)
 
     def _keep_tags(self, until: int, entries: int) -> None:
-        """Entries of the queue for the tag stage, which a barrier waits for, too."""
+        """Entries of the queue for the tag stage."""
         self.tag_entries.extend([max(self.front, until)] * entries)
-        self.drained = max(self.drained, self.front, until)
 
     def _global(self, queued: Queued, start: int, sent: int) -> None:
         """Lines pass the tag stage one by one; then the memory system decides."""
@@ -589,14 +590,16 @@ class Sm:
         room = self.tag_entries[self.gpu.l1.access_tag_entries - 1]
         is_copy = kind == Kind.async_copy
         passed = (self._turn(queued, max(start, room), start) if is_copy
-                  else self._pass_buffer(start, room, queued.places))
+                  else self._pass_buffer(queued, start, room))
         self._keep(queued, passed)
         leaves, done = self.tag_stage.serve(max(sent, passed), self._tag_cycles(warp, row))
-        self.tag_begun = leaves
         if turns := self._write_turns(warp, row):
             _, written = self.copy_writes.serve(leaves, turns + self.gpu.l1.copy_write_lead_cycles)
             self.tag_stage.free = done = max(done, written)
-        self._keep_tags(before - self.gpu.l1.tag_lead_cycles, self.gpu.l1.access_tag_entries)
+        lag = self._unwritten_classes(warp, row) * self.gpu.l1.class_lag_cycles
+        self.tag_begun, self.tag_passed = leaves + lag, done + lag
+        self._keep_tags(self.tag_begun - self.gpu.l1.entry_lead_cycles, self.gpu.l1.access_tag_entries)
+        self.drained = max(self.drained, self.front, before - self.gpu.l1.tag_lead_cycles)
         if lines and self._image_row(queued)["cached"]:
             self._load_cached(queued, leaves, done)
         elif lines:
@@ -705,14 +708,20 @@ class Sm:
         looked_up = sum(l1.whole_line_cycles if mask == 15 else l1.tag_interval_cycles for mask in masks)
         return int(np.ceil(looked_up - 1e-6))
 
-    def _write_turns(self, warp: WarpModel, row: np.void) -> int:
-        """Of the lanes that read: others write zeros, or nothing. None where data go through L1."""
-        if not self._bypasses(row):
-            return 0
+    def _written(self, warp: WarpModel, row: np.void) -> tuple[list[int], list[int], list[int]]:
+        """Shared and global addresses, and the lanes that read: others write zeros, or nothing. No lanes where data go
+        through L1."""
         table, place = warp.role.accesses, (row["access"], warp.number - warp.role.first_warp)
-        reads = int(table.lane_mask[place]) & ~int(table.zfill_mask[place])
+        reads = int(table.lane_mask[place]) & ~int(table.zfill_mask[place]) if self._bypasses(row) else 0
         lanes = [lane for lane in range(32) if reads >> lane & 1]
-        return write_turns(table.shared_address[place].tolist(), table.global_offset[place].tolist(), lanes)
+        return table.shared_address[place].tolist(), table.global_offset[place].tolist(), lanes
+
+    def _write_turns(self, warp: WarpModel, row: np.void) -> int:
+        return write_turns(*self._written(warp, row))
+
+    def _unwritten_classes(self, warp: WarpModel, row: np.void) -> int:
+        shared, _, lanes = self._written(warp, row)
+        return CLASSES - len({shared[lane] // LINE_BYTES % CLASSES for lane in lanes}) if lanes else 0
 
     def write_cycles(self, warp: WarpModel, row: np.void) -> int:
         """A sector takes a turn of the port, a line with one that is written in part more."""

@@ -17,7 +17,7 @@ import gpusim
 from gpusim.arch import load_gpu
 from gpusim.memory import async_cost, warp_lines
 from gpusim.memory.async_copy import BYPASS_OPERATION, bypass_pieces
-from gpusim.memory.copy_writes import LINE_CLASSES, REQUESTS_AT_ONCE, write_turns
+from gpusim.memory.copy_writes import LINE_CLASSES, REQUESTS_AT_ONCE, classes_written, write_turns
 
 MEASURED = pd.read_csv(Path(gpusim.__file__).parent / "data/hardware/h200/copy_classes.csv", dtype={"classes": str})
 ROW_BYTES, PATTERNS = (16, 32, 64, 128), ("0123", "0101", "0110", "0012", "0001", "0011", "0000")
@@ -177,3 +177,10 @@ def test_only_equal_classes_in_all_of_four_requests_show_on_silicon() -> None:
     """Eight rows of 64 bytes are looked up in eight cycles, which hides up to six turns."""
     slow = [pattern for pattern in PATTERNS if fastest(64, pattern) > 9]
     assert slow == [pattern for pattern in PATTERNS if turns(*stream(64, pattern)) > 6] == ["0011", "0000"]
+
+
+@given(st.lists(st.integers(0, 255), min_size=32, max_size=32), st.integers(0, ALL))
+def test_classes_written_are_those_of_the_lines_of_lanes_that_take_part(chunks: list[int], mask: int) -> None:
+    shared = [chunk * CHUNK for chunk in chunks]
+    expected = {shared[lane] // LINE % 4 for lane in range(32) if mask >> lane & 1}
+    assert classes_written(np.array([shared]), np.array([mask], np.uint32)).tolist() == [len(expected)]

@@ -1,4 +1,4 @@
-"""Models barrier_copies.csv, store_meet.csv: when ldmatrix has its data behind copies or stores and behind barriers.
+"""Models barrier_copies.csv, barrier_lines.csv, store_meet.csv: when ldmatrix has its data behind what was before it.
 Leaves out bursts of up to four copies, which the chip ran before it had their code, and of twelve, which overlap, and
 stores of 8 bytes a lane, which would be a third more."""
 
@@ -15,10 +15,12 @@ from gpusim.experiments.micro.compiled import HARDWARE, CompiledKernel, last_tur
 from gpusim.experiments.micro.probe import Probe
 from gpusim.sass import SassLaunch, Scalar, TensorPointer
 
-__all__ = ["COPIES", "STORES", "Burst", "behind_probes"]
+__all__ = ["COPIES", "LINES", "STORES", "Burst", "behind_probes"]
 
-LANES, REGISTERS, SHARED_BYTES = 32, 128, 170 * 1024
+LANES, REGISTERS, SHARED_BYTES = 32, 128, 220 * 1024
+STAGES_BYTES = 512  # four stages of a line each
 MARKS = 5  # clocks of a turn
+WARPS = 4
 
 _Launch = dict[str, Any]
 _Parameters = tuple[TensorPointer | Scalar, ...]
@@ -29,6 +31,15 @@ def _copies(launch: _Launch, mask: int) -> tuple[str, CompiledKernel, _Parameter
     kernel = CompiledKernel("barrier_copies", f"meetILi{launch['copies']}ELi{launch['how']}E")
     return shape, kernel, (TensorPointer("g", "u8", (1 << 26,)), TensorPointer("out", "i64", (64,), True),
                            Scalar(mask), Scalar(int(launch["row_bytes"])), Scalar(int(launch["pitch"])))
+
+
+def _lines(launch: _Launch, mask: int) -> tuple[str, CompiledKernel, _Parameters]:
+    copies, loads, pitch = int(launch["copies"]), int(launch["loads"]), int(launch["pitch"])
+    shape = f"{copies} copies of rows of {launch['row_bytes']} B, lines {pitch} B apart,"
+    kernel = CompiledKernel("barrier_lines", f"meetILi{copies}ELi{launch['how']}ELi{loads}E")
+    step = 4 * pitch if pitch < STAGES_BYTES else 4 * STAGES_BYTES
+    return shape, kernel, (TensorPointer("g", "u8", (1 << 26,)), TensorPointer("out", "i64", (64,), True),
+                           Scalar(mask), Scalar(int(launch["row_bytes"])), Scalar(pitch), Scalar(step))
 
 
 def _stores(launch: _Launch, mask: int) -> tuple[str, CompiledKernel, _Parameters]:
@@ -58,19 +69,23 @@ class Burst:
         table = pd.read_csv(HARDWARE / f"h200/{self.table}.csv", dtype={self.mask: str}).query(self.rows)
         for key, rows in table.groupby(list(self.launch), sort=False):
             launch = dict(zip(self.launch, key, strict=True))
-            warps, mask = int(launch["warps"]), int(launch[self.mask], 16)
+            warps, mask = int(launch.get("warps", WARPS)), int(launch[self.mask], 16)
             shape, kernel, parameters = self.start(launch, mask)
             sass = SassLaunch((1, 1, 1), (warps * LANES, 1, 1), parameters, SHARED_BYTES, REGISTERS)
-            name = f"{shape} by {mask.bit_count()} of {warps} warps{self.ways[launch['how']]}, ldmatrix"
+            load = f"{launch['loads']} ldmatrix" if launch.get("loads", 1) > 1 else "ldmatrix"
+            name = f"{shape} by {mask.bit_count()} of {warps} warps{self.ways[launch['how']]}, {load}"
             yield Probe(self.what, name, "latency", float(rows["done"].mean()),
                         partial(replay, kernel=kernel, launch=sass),
                         partial(last_turn, pcs=kernel.clock_pcs, clocks=MARKS, mark=self.done))
 
 
+COPY_WAYS = {0: "", 1: ", a barrier", 4: ", a commit, a barrier", 6: ", a commit"}
 COPIES = Burst(
     "barrier_copies", "loads behind copies", "6 <= copies <= 8",
-    ("how", "copies", "copying", "warps", "row_bytes", "pitch"), "copying", _copies, 3,
-    {0: "", 1: ", a barrier", 4: ", a commit, a barrier", 6: ", a commit"})
+    ("how", "copies", "copying", "warps", "row_bytes", "pitch"), "copying", _copies, 3, COPY_WAYS)
+LINES = Burst(
+    "barrier_lines", "loads behind copies by lines", "6 <= copies <= 8",
+    ("how", "copies", "loads", "copying", "row_bytes", "pitch"), "copying", _lines, 3, COPY_WAYS)
 STORES = Burst(
     "store_meet", "loads behind stores", "bytes != 8",
     ("how", "stores", "bytes", "storing", "warps", "pitch"), "storing", _stores, 4,
@@ -78,6 +93,7 @@ STORES = Burst(
 
 
 def behind_probes() -> Iterator[Probe]:
-    """Probes of both tables."""
+    """Probes of the three tables."""
     yield from COPIES.probes()
+    yield from LINES.probes()
     yield from STORES.probes()

@@ -1,4 +1,4 @@
-"""Models cutlass_replays.csv: CUTLASS 2.x kernels as compiled, whole launches beside the cycles of kernels_more.csv.
+"""Models cutlass_replays.csv, cutlass_marks.csv: CUTLASS 2.x kernels as compiled, whole launches and main loops.
 Leaves out kernels whose branches depend on data (flags of split-K, sums in f16) and what the recorder makes of them."""
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ from typing import Any
 
 import pandas as pd
 
-from gpusim.engine import SimulationResult
+from gpusim.engine import EVENT_KINDS, SimulationResult
 from gpusim.experiments.micro.compiled import HARDWARE, CompiledKernel, replay
 from gpusim.experiments.micro.probe import Probe
 from gpusim.sass import SassLaunch, Struct, TensorPointer
 
-__all__ = ["replay_probes"]
+__all__ = ["mark_probes", "replay_probes"]
 
+ISSUE = EVENT_KINDS.index("issue")
 DTYPES = {"1": "u8", "2": "f16", "4": "f32"}
 """By bytes of an element: what an element means is nobody's business here."""
 
@@ -28,11 +29,31 @@ def replay_probes() -> Iterator[Probe]:
         yield _probe(row, float(measured[row["kernel"], row["M"], row["N"], row["K"]]))
 
 
-def _probe(row: dict[str, Any], cycles: float) -> Probe:
+def mark_probes() -> Iterator[Probe]:
+    """A probe per kernel: cycles of the main loop of one CTA, data in L2, between clocks in front of it and behind."""
+    rows = pd.read_csv(HARDWARE / "h200/cutlass_marks.csv", dtype=str).query("ctas == '1'")
+    for row in rows.to_dict("records"):
+        kernel, launch = CompiledKernel("cutlass_marks", row["kernel"]), _launch(row)
+        yield Probe("compiled CUTLASS main loops", f"{row['kernel']}, one CTA, K = {row['K']}", "throughput",
+                    float(row["loop_cycles"]), partial(replay, kernel=kernel, launch=launch),
+                    partial(_loop, pcs=kernel.clock_pcs))
+
+
+def _launch(row: dict[str, Any]) -> SassLaunch:
     grid = (int(row["grid_x"]), int(row["grid_y"]), int(row["grid_z"]))
-    launch = SassLaunch(grid, (int(row["threads"]), 1, 1), (Struct(bytes.fromhex(row["params"]), _tensors(row)),),
-                        int(row["shared_bytes"]), int(row["registers"]))
-    kernel = CompiledKernel("cutlass_replays", row["kernel"])
+    return SassLaunch(grid, (int(row["threads"]), 1, 1), (Struct(bytes.fromhex(row["params"]), _tensors(row)),),
+                      int(row["shared_bytes"]), int(row["registers"]))
+
+
+def _loop(result: SimulationResult, *, pcs: tuple[int, ...]) -> float:
+    """From the second to the third clock, the mean warp's."""
+    issues = result.events[result.events["kind"] == ISSUE]
+    _, begun, ended, _ = (issues["start"][issues["pc"] == pc].mean() for pc in sorted(pcs))
+    return float(ended - begun)
+
+
+def _probe(row: dict[str, Any], cycles: float) -> Probe:
+    kernel, launch = CompiledKernel("cutlass_replays", row["kernel"]), _launch(row)
     return Probe("compiled CUTLASS kernels", f"{row['kernel']} {row['M']}x{row['N']}x{row['K']}", "throughput", cycles,
                  partial(replay, kernel=kernel, launch=launch), _cycles, l2="cold", recorded_sm=None, launched=True)
 
