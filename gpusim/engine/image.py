@@ -300,8 +300,7 @@ def _accesses(
         _crossings(table, part, bypasses)
         _write_cycles(table, part, spec)
         part["tag_cycles"] = _tag_cycles(table, bypasses, spec)
-        part["copy_cycles"] = _copy_cycles(table, bypasses, spec)
-        part["copy_lag"] = _copy_lag(table, bypasses, spec)
+        _copy_writes(table, part, bypasses, spec)
         _bulk_costs(table, part, spec)
         first.append(total)
         rows.append(part.reshape(-1))
@@ -327,24 +326,15 @@ def _tag_cycles(table: AccessTable, bypasses: np.ndarray, spec: GpuSpec) -> np.n
     return np.ceil(np.where(bypasses[:, None], bypass[last] - bypass[first], taken[last] - taken[first]) - ROUNDING)
 
 
-def _copy_cycles(table: AccessTable, bypasses: np.ndarray, spec: GpuSpec) -> np.ndarray:
-    """Cycles in which the data of copies that bypass L1 are written, 0 for all else."""
-    cycles = np.zeros(table.lane_mask.shape, np.int64)
+def _copy_writes(table: AccessTable, accesses: np.ndarray, bypasses: np.ndarray, spec: GpuSpec) -> None:
+    """How long the data of copies that bypass L1 are written, and how late they are, as their lines are of few classes:
+    0 for all else, and for lanes that fetch nothing."""
     for row in np.flatnonzero(bypasses):
-        fetched = table.lane_mask[row] & ~table.zfill_mask[row]
-        turns = write_turns(table.shared_address[row], table.global_offset[row], fetched)
-        cycles[row] = np.where(turns, turns + spec.l1.copy_write_lead_cycles, 0)
-    return cycles
-
-
-def _copy_lag(table: AccessTable, bypasses: np.ndarray, spec: GpuSpec) -> np.ndarray:
-    """Cycles by which copies that bypass L1 are late, as they write lines of few classes."""
-    lags = np.zeros(table.lane_mask.shape, np.int64)
-    for row in np.flatnonzero(bypasses):
-        fetched = table.lane_mask[row] & ~table.zfill_mask[row]
-        unwritten = LINE_CLASSES - classes_written(table.shared_address[row], fetched)
-        lags[row] = np.where(fetched, unwritten * spec.l1.class_lag_cycles, 0)
-    return lags
+        shared, fetched = table.shared_address[row], table.lane_mask[row] & ~table.zfill_mask[row]
+        turns = write_turns(shared, table.global_offset[row], fetched)
+        unwritten = LINE_CLASSES - classes_written(shared, fetched)
+        accesses["copy_cycles"][row] = np.where(fetched, turns + spec.l1.copy_write_lead_cycles, 0)
+        accesses["copy_lag"][row] = np.where(fetched, unwritten * spec.l1.class_lag_cycles, 0)
 
 
 def _crossings(table: AccessTable, accesses: np.ndarray, bypasses: np.ndarray) -> None:

@@ -17,10 +17,9 @@ from gpusim.sass import SassLaunch, Scalar, TensorPointer
 
 __all__ = ["COPIES", "LINES", "STORES", "Burst", "behind_probes"]
 
-LANES, REGISTERS, SHARED_BYTES = 32, 128, 220 * 1024
+LANES, REGISTERS = 32, 128
 STAGES_BYTES = 512  # four stages of a line each
 MARKS = 5  # clocks of a turn
-WARPS = 4
 
 _Launch = dict[str, Any]
 _Parameters = tuple[TensorPointer | Scalar, ...]
@@ -63,15 +62,16 @@ class Burst:
     """Number of the clock behind the load's data."""
     ways: dict[int, str]
     """What stands in front of the load, by template argument of the program."""
+    shared_bytes: int = 170 * 1024
 
     def probes(self) -> Iterator[Probe]:
         """A probe per launch: cycles until the data are there, the mean of all warps."""
         table = pd.read_csv(HARDWARE / f"h200/{self.table}.csv", dtype={self.mask: str}).query(self.rows)
         for key, rows in table.groupby(list(self.launch), sort=False):
             launch = dict(zip(self.launch, key, strict=True))
-            warps, mask = int(launch.get("warps", WARPS)), int(launch[self.mask], 16)
+            warps, mask = int(launch["warps"]), int(launch[self.mask], 16)
             shape, kernel, parameters = self.start(launch, mask)
-            sass = SassLaunch((1, 1, 1), (warps * LANES, 1, 1), parameters, SHARED_BYTES, REGISTERS)
+            sass = SassLaunch((1, 1, 1), (warps * LANES, 1, 1), parameters, self.shared_bytes, REGISTERS)
             load = f"{launch['loads']} ldmatrix" if launch.get("loads", 1) > 1 else "ldmatrix"
             name = f"{shape} by {mask.bit_count()} of {warps} warps{self.ways[launch['how']]}, {load}"
             yield Probe(self.what, name, "latency", float(rows["done"].mean()),
@@ -85,7 +85,7 @@ COPIES = Burst(
     ("how", "copies", "copying", "warps", "row_bytes", "pitch"), "copying", _copies, 3, COPY_WAYS)
 LINES = Burst(
     "barrier_lines", "loads behind copies by lines", "6 <= copies <= 8",
-    ("how", "copies", "loads", "copying", "row_bytes", "pitch"), "copying", _lines, 3, COPY_WAYS)
+    ("how", "copies", "loads", "copying", "warps", "row_bytes", "pitch"), "copying", _lines, 3, COPY_WAYS, 220 * 1024)
 STORES = Burst(
     "store_meet", "loads behind stores", "bytes != 8",
     ("how", "stores", "bytes", "storing", "warps", "pitch"), "storing", _stores, 4,
