@@ -37,6 +37,7 @@ _HOMES = {
     "JUMP_ALL_THERE": "gpusim.program.flags", "JUMP_MISSING": "gpusim.program.flags",
     "chain_lines": "gpusim.dsl.lowering.iterators:chain",
     "dead_load_lines": "gpusim.dsl.lowering.iterators:dead_loads",
+    "early_exit_lines": "gpusim.dsl.lowering.iterators:early_exit",
     "next_stage_lines": "gpusim.dsl.lowering.iterators:next_stage",
     "prefetching_mnemonic": "gpusim.dsl.lowering.iterators:prefetching",
     "setup_lines": "gpusim.dsl.lowering.iterators:setup",

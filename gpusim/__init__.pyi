@@ -49,6 +49,7 @@ from gpusim.dsl.lowering.copies import write_key as write_key
 from gpusim.dsl.lowering.iterators import TilePointer as TilePointer
 from gpusim.dsl.lowering.iterators import chain as _chain
 from gpusim.dsl.lowering.iterators import dead_loads as _dead_loads
+from gpusim.dsl.lowering.iterators import early_exit as _early_exit
 from gpusim.dsl.lowering.iterators import next_stage as _next_stage
 from gpusim.dsl.lowering.iterators import prefetching as _prefetching
 from gpusim.dsl.lowering.iterators import setup as _setup
@@ -95,6 +96,7 @@ from gpusim.program.flags import JUMP_MISSING as JUMP_MISSING
 
 chain_lines = _chain
 dead_load_lines = _dead_loads
+early_exit_lines = _early_exit
 next_stage_lines = _next_stage
 prefetching_mnemonic = _prefetching
 setup_lines = _setup

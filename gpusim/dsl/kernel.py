@@ -122,7 +122,8 @@ class _Recording:
         self.kernel, self.spec, self.tensors = kernel, spec, tensors
         self.parameters, self.schedule = parameters, schedule
         uniform = spec.compute_capability >= UNIFORM_DATAPATH_SINCE
-        self.statics = StaticTable(kernel.shown_file, uniform_datapath=uniform)
+        self.statics = StaticTable(kernel.shown_file, uniform_datapath=uniform,
+                                   parameter_start=spec.fetch.parameter_start_bytes)
         self.registers = 0  # per thread, by the most demanding role
         self.notes: list[str] = []
         self.compiled: dict[Hashable, Any] = {}  # what classes of CTAs have in common

@@ -22,11 +22,13 @@ MOST_LINES = 255  # what an op's row has room for
 def pieces_of(pcs: np.ndarray, spec: GpuSpec) -> np.ndarray:
     """Piece of the code in which each op's instruction stands; ``pcs``: static instructions of all ops of all roles.
 
-    Instructions stand in the order in which they are first executed. The first line is a piece of its own: the first
-    waits of a kernel are 8 instructions behind its start, then 24 apart (kernel_stalls.csv).
+    Instructions stand in the order in which they are first executed, with what nobody runs between them where their
+    numbers have it. The first line is a piece of its own: the first waits of a kernel are 8 instructions behind its
+    start, then 24 apart (kernel_stalls.csv).
     """
-    _, first, static = np.unique(pcs, return_index=True, return_inverse=True)
-    place = np.argsort(np.argsort(first))[static]
+    run, first, static = np.unique(pcs, return_index=True, return_inverse=True)
+    never_run = run - np.arange(len(run))  # that have smaller numbers
+    place = (np.argsort(np.argsort(first)) + never_run)[static]
     lines = place * spec.fetch.instruction_bytes // spec.fetch.line_bytes
     return (lines + spec.fetch.piece_lines - 1) // spec.fetch.piece_lines
 

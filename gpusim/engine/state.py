@@ -68,7 +68,7 @@ WARP = np.dtype([
     ("age", "<i8"),  # order in which warps came to the SM
     ("start", "<i8"),
     ("data_free", "<i8"),  # the previous shared access has left the data stage
-    ("drain", "<i8"),  # the last store goes into the queue in front of the port
+    ("drain", "<i8"),  # the last store has passed the port
     ("sent", "<i8"),  # the LSU has taken its last memory instruction
     ("queued", "<i8"),  # memory instructions that the LSU has not taken yet
     ("stores_queued", "<i8"), ("before_fence", "<i8"),  # of these global stores; the others in front of its last BAR

@@ -51,14 +51,14 @@ def keep_lines(sm, mach, leaves, cycles, lines):
 @njit(cache=True, nogil=True)
 def store(sm, warp, mach, row, access, stores, start):
     """STG, RED: through the data stage, a cycle for each line (stores_beside.csv), into the queue in front of the SM's
-    port to the crossbar, where the warp may end. Returns when the port takes it."""
+    port to the crossbar; the warp may end when it has left that. Returns when the port takes it."""
     lines = np.int64(access.count)
     room = max(line_room(sm, mach, lines) - lines, confirmed(sm, stores, mach, access.data_cycles, start))
     _, passed = leave_buffer(sm, mach, row, start, room, lines, start)
-    warp.drain = passed - mach.wavefront_interval * lines
+    queued = passed - mach.wavefront_interval * lines
     sm.counters[STAGE_CYCLES] += lines
-    leaves = max(max(warp.drain, sm.write_port), start + row.operand_cycles)
-    sm.write_port = leaves + access.data_cycles
+    leaves = max(max(queued, sm.write_port), start + row.operand_cycles)
+    sm.write_port = warp.drain = leaves + access.data_cycles
     keep_registers(sm, mach, row, passed)
     keep_lines(sm, mach, leaves, access.data_cycles, lines)
     settle_board(warp, row.read_barrier, operands_read(mach, start, row))

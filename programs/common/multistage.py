@@ -10,14 +10,12 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import gpusim as gs
+from common.parameters import PARAMETER_BYTES, launch_lines
 from common.staging import StagedOperand, next_stage_code
 from common.tensor_op import interleaved_pieces
 from gpusim import Context, KRange, dead_load_lines
 
-__all__ = ["CLEARS", "PARAMETER_BYTES", "MainLoop", "multistage", "require_multistage"]
-
-PARAMETER_BYTES = 368
-"""Of cutlass::gemm::kernel::Gemm::Params, all of which the kernel reads (cuobjdump --dump-resource-usage)."""
+__all__ = ["CLEARS", "MainLoop", "multistage", "require_multistage"]
 
 CLEARS = ("none", "zfill", "clear_last_stage")
 """SharedMemoryClearOption: what becomes of shared memory where a tile leaves the problem. none: it stays; zfill: zeros;
@@ -80,7 +78,7 @@ def multistage(ctx: Context, loop: MainLoop, num_stages: int, clear: str) -> Non
 
 def _fill(ctx: Context, loop: MainLoop, num_stages: int) -> None:
     """All stages but one; what lies outside is zero there in any case."""
-    ctx.code([line for operand in loop.operands for line in operand.setup()])
+    ctx.code([*launch_lines(ctx), *(line for operand in loop.operands for line in operand.setup())])
     for stage in range(num_stages - 1):
         ctx.code(dead_load_lines())
         for operand in loop.operands:

@@ -61,6 +61,13 @@ class LinearCombination:
         found = {} if self.scale == "nothing" or self.channels else {"alpha": self.alpha}
         return {**found, "beta": self.beta} if self.source_needed and self.scale == "default" else found
 
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Factors whose pointers its constructor looks at, whether they count or not."""
+        if self.channels or self.scale == "nothing":
+            return ()
+        return ("alpha", "beta") if self.scale == "default" else ("alpha",)
+
     def source(self, output: GmemTensor) -> dict[str, GmemTensor]:
         """Tensor C of a problem, shaped as its output; none where it is not read."""
         return {"C": replace(output, name="C")} if self.source_needed else {}

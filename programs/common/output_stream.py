@@ -11,6 +11,7 @@ from common.channels import ChannelFactors
 from common.complex_op import ComplexOutputOp
 from common.conversion import Vector
 from common.output_op import LinearCombination, OutputOp
+from common.parameters import factor_lines, output_lines, source_branch
 from gpusim import (
     BlockCoordinate,
     Context,
@@ -75,11 +76,14 @@ class OutputStream:
         return global_iterator(self.ctx, tensor, self.tile, self.coords, self.pieces)
 
     def setup(self, others: Sequence[Group] = ()) -> list[Line]:
-        """Emit the loads of factors per channel; pointers, constants, a cleared C. ``others``: more registers with
-        values that stay."""
+        """Emit the loads of factors per channel; the operator's constructor, pointers, constants, a cleared C, a branch.
+        ``others``: more registers with values that stay."""
         if self.factors is not None:
             self.factors.load()
-        return [*self.output.pointer.store_setup(others), *self._source_setup(), *self.operator.setup()]
+        may_read = self.op.scale == "default" and not self.op.source_needed
+        return [*factor_lines(self.ctx, self.op.parameters), *output_lines(self.ctx),
+                *self.output.pointer.store_setup(others), *self._source_setup(), *self.operator.setup(),
+                *(source_branch(self.ctx) if may_read else ())]
 
     def _source_setup(self) -> list[Line]:
         if self.input is None:

@@ -7,7 +7,8 @@ Source: cutlass/gemm/threadblock/mma_pipelined.h.
 from __future__ import annotations
 
 import gpusim as gs
-from common.multistage import PARAMETER_BYTES, MainLoop
+from common.multistage import MainLoop
+from common.parameters import PARAMETER_BYTES, launch_lines
 from common.staging import next_stage_code
 from gpusim import Context
 
@@ -23,7 +24,7 @@ def pipelined(ctx: Context, loop: MainLoop) -> None:
     a, b = loop.operands
     stage_code = next_stage_code(ctx, loop.operands, stages=STAGES, ldmatrix=loop.ldmatrix)
     with ctx.scope("prologue"):
-        ctx.code([*a.setup(), *b.setup()])
+        ctx.code([*launch_lines(ctx), *a.setup(), *b.setup()])
         a.copies.load(0)
         b.copies.load(0)
         loop.clear()

@@ -51,7 +51,8 @@ def emit_convert(emit: Emitter, convert: Convert) -> None:
 def emit_code(emit: Emitter, code: Code) -> None:
     for line in code.lines:
         emit.op(line.mnemonic, *line.sources, dst=line.dst, piece=line.piece, memory_key=line.memory_key,
-                operand=line.operand, active=line.active, immediate=line.immediate)
+                operand=line.operand, active=line.active, immediate=line.immediate, parameter=line.parameter,
+                skips=line.skips)
 
 
 EPILOGUE_OPS = ("SHF.R.S32.HI", "LOP3.LUT", "LEA.HI", "SHF.R.S32.HI", "IMAD.SHL.U32", "LOP3.LUT", "LEA.HI", "IMAD.IADD",

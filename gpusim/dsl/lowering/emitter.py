@@ -29,6 +29,8 @@ class Instruction:
     carries_operand: bool = False
     active: bool = True  # False: guarded by a predicate that is never true
     immediate: int = 0
+    parameter: int = -1  # byte of the kernel's parameters that it reads
+    skips: int = 0  # instructions behind it that nobody runs
 
 
 class Emitter:
@@ -42,7 +44,8 @@ class Emitter:
         self.guard: Group | None = None
 
     def op(self, mnemonic: str, *sources: Group, dst: Group = NONE, piece: int = -1, memory_key: int = -1,
-           operand: bool = False, active: bool = True, immediate: int = 0) -> Group:
+           operand: bool = False, active: bool = True, immediate: int = 0, parameter: int = -1,
+           skips: int = 0) -> Group:
         """Append one instruction under the present guard; returns ``dst``."""
         guarded = sources if self.guard is None else (*sources, self.guard)
         if len(guarded) > MAX_SOURCES:
@@ -50,7 +53,7 @@ class Emitter:
         tied = self.statement if piece >= 0 or operand or self.guard is not None else NO_STATEMENT
         self.instructions.append(
             Instruction(mnemonic, dst, guarded, self.line, tied, piece, memory_key, operand, active,
-                        immediate))
+                        immediate, parameter, skips))
         return dst
 
     def new(self, mnemonic: str, *sources: Group) -> Group:

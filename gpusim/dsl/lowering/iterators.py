@@ -34,7 +34,7 @@ __all__ = ["PREDICATES_PER_WORD", "SETUP_OPS", "TilePointer", "chain", "dead_loa
 SETUP_OPS = ("SHF.R.S32.HI", "LEA.HI", "LOP3.LUT", "IMAD.IADD", "IMAD.SHL.U32", "LOP3.LUT", "IMAD", "ISETP.LT.AND",
              "SEL", "IADD3")
 """A stretch of a thread map: threadIdx to coordinates, bounds, offsets."""
-OPERAND_SETUP, PIECE_SETUP, EPILOGUE_SETUP = 100, 5, 135
+OPERAND_SETUP, PIECE_SETUP, EPILOGUE_SETUP = 85, 5, 117
 DEAD_LOADS = 3
 OPERAND_STAGE = 5
 UNIFORM_OPS = ("UIADD3", "UISETP.NE.AND", "USEL", "UIADD3", "UMOV")
@@ -59,9 +59,11 @@ EXIT (CUTLASS 4, sm_90a)."""
 PREDICATES_PER_WORD = 16  # of a mask, four in every byte
 
 
-def early_exit(registers: Registers) -> list[Line]:
-    """blockIdx to a tile, and its comparison with the number of tiles."""
-    return [Line("ULDC", registers.uniform()), *chain(registers, EARLY_EXIT, registers.vector())]
+def early_exit(registers: Registers, shift: Group | None = None, parameter: int = -1) -> list[Line]:
+    """blockIdx to a tile, by the bits that a grid is swizzled by (``shift``), and its comparison with the number of
+    tiles, which stands in the kernel's parameters from byte ``parameter`` on."""
+    return [Line("ULDC", registers.uniform(), parameter=parameter),
+            *chain(registers, EARLY_EXIT, shift or registers.vector())]
 
 
 def chain(registers: Registers, mnemonics: Sequence[str], source: Group) -> list[Line]:

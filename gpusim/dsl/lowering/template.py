@@ -16,15 +16,19 @@ from gpusim.program import Static, empty_ops
 
 __all__ = ["StaticTable", "Template"]
 
+UNREACHED = "NOP"
+"""Stands for any instruction that nobody runs."""
+
 
 class StaticTable:
     """Static instructions of a program, numbered in order of appearance; equal ones of one block by occurrence.
 
     ``uniform_datapath`` False: a GPU before Turing, where every lane computes what is the same for all.
+    ``parameter_start``: byte of the constant bank at which parameters begin. What nobody runs has numbers, too.
     """
 
-    def __init__(self, file: str, *, uniform_datapath: bool = True) -> None:
-        self.file, self.uniform_datapath = file, uniform_datapath
+    def __init__(self, file: str, *, uniform_datapath: bool = True, parameter_start: int = 0) -> None:
+        self.file, self.uniform_datapath, self.parameter_start = file, uniform_datapath, parameter_start
         self.rows: list[Static] = []
         self._numbers: dict[tuple[str, SourceLine, str, int], int] = {}
 
@@ -34,18 +38,21 @@ class StaticTable:
         for row, instruction in enumerate(instructions):
             name = (self._spelled(instruction.mnemonic), instruction.line)
             occurrence = seen[name] = seen.get(name, -1) + 1
-            pcs[row] = self._number(*name, scope, occurrence)
+            pcs[row] = self._number(*name, scope, occurrence, instruction)
         return pcs
 
     def _spelled(self, mnemonic: str) -> str:
         """UIADD3 as IADD3, S2UR as S2R, where there is no uniform datapath."""
         return mnemonic if self.uniform_datapath else mnemonic.replace("S2UR", "S2R").removeprefix("U")
 
-    def _number(self, mnemonic: str, line: SourceLine, scope: str, occurrence: int) -> int:
+    def _number(self, mnemonic: str, line: SourceLine, scope: str, occurrence: int, instruction: Instruction) -> int:
         key = (mnemonic, line, scope, occurrence)
         if key not in self._numbers:
             self._numbers[key] = len(self.rows)
-            self.rows.append(Static(mnemonic, line.line, scope, line.file or self.file))
+            constant = self.parameter_start + instruction.parameter if instruction.parameter >= 0 else -1
+            place = (line.line, scope, line.file or self.file)
+            self.rows.append(Static(mnemonic, *place, constant))
+            self.rows += [Static(UNREACHED, *place)] * instruction.skips
         return self._numbers[key]
 
 

@@ -1,4 +1,4 @@
-"""Models barrier_copies.csv, barrier_lines.csv, store_meet.csv: when ldmatrix has its data behind what was before it.
+"""Models barrier_copies.csv, barrier_lines.csv, store_meet.csv, global_meet.csv: when ldmatrix has its data behind others.
 Leaves out bursts of up to four copies, which the chip ran before it had their code, and of twelve, which overlap, and
 stores of 8 bytes a lane, which would be a third more."""
 
@@ -15,7 +15,7 @@ from gpusim.experiments.micro.compiled import HARDWARE, CompiledKernel, last_tur
 from gpusim.experiments.micro.probe import Probe
 from gpusim.sass import SassLaunch, Scalar, TensorPointer
 
-__all__ = ["COPIES", "LINES", "STORES", "Burst", "behind_probes"]
+__all__ = ["COPIES", "GLOBAL_STORES", "LINES", "STORES", "Burst", "behind_probes"]
 
 LANES, REGISTERS = 32, 128
 STAGES_BYTES = 512  # four stages of a line each
@@ -46,6 +46,13 @@ def _stores(launch: _Launch, mask: int) -> tuple[str, CompiledKernel, _Parameter
     kernel = CompiledKernel("store_meet", f"meetILi{launch['stores']}ELi{launch['bytes']}ELi{launch['how']}E")
     return shape, kernel, (TensorPointer("out", "i64", (128,), True), Scalar(mask), Scalar(int(launch["pitch"])),
                            Scalar(0))
+
+
+def _global_stores(launch: _Launch, mask: int) -> tuple[str, CompiledKernel, _Parameters]:
+    shape = f"{launch['stores']} stores to global memory of {launch['bytes']} B a lane {launch['pitch']} apart"
+    kernel = CompiledKernel("global_meet", f"meetILi{launch['stores']}ELi{launch['bytes']}ELi{launch['how']}E")
+    return shape, kernel, (TensorPointer("out", "i64", (128,), True), TensorPointer("global", "u8", (1 << 22,), True),
+                           Scalar(mask), Scalar(int(launch["pitch"])), Scalar(0))
 
 
 @dataclass(frozen=True)
@@ -86,14 +93,17 @@ COPIES = Burst(
 LINES = Burst(
     "barrier_lines", "loads behind copies by lines", "6 <= copies <= 8",
     ("how", "copies", "loads", "copying", "warps", "row_bytes", "pitch"), "copying", _lines, 3, COPY_WAYS, 220 * 1024)
-STORES = Burst(
-    "store_meet", "loads behind stores", "bytes != 8",
-    ("how", "stores", "bytes", "storing", "warps", "pitch"), "storing", _stores, 4,
-    {0: "", 1: ", a barrier", 2: ", their address overwritten", 3: ", their address overwritten, a barrier"})
+STORE_LAUNCH = ("how", "stores", "bytes", "storing", "warps", "pitch")
+STORE_WAYS = {0: "", 1: ", a barrier", 2: ", their address overwritten", 3: ", their address overwritten, a barrier",
+              4: ", a barrier, a store to shared memory, a barrier"}
+STORES = Burst("store_meet", "loads behind stores", "bytes != 8", STORE_LAUNCH, "storing", _stores, 4, STORE_WAYS)
+GLOBAL_STORES = Burst("global_meet", "loads behind global stores", "stores > 0", STORE_LAUNCH, "storing",
+                      _global_stores, 4, STORE_WAYS)
 
 
 def behind_probes() -> Iterator[Probe]:
-    """Probes of the three tables."""
+    """Probes of the four tables."""
     yield from COPIES.probes()
     yield from LINES.probes()
     yield from STORES.probes()
+    yield from GLOBAL_STORES.probes()

@@ -73,7 +73,8 @@ def fence_proxy(step: Step) -> None:
 
 def exit_warp(step: Step) -> None:
     """EXIT: the warps of the role are done."""
-    step.role.position = len(step.role.ops)
+    if step.op.active:
+        step.role.position = len(step.role.ops)
 
 
 def _scoreboard(step: Step) -> int:
