@@ -94,7 +94,7 @@ class Line:
     active: bool = True  # False: guarded by a predicate that is never true
     immediate: int = 0  # 32 bits of a constant operand
     operand: bool = False  # takes the instance's instead
-    parameter: int = -1  # byte of the kernel's parameters that it reads, -1: none, or not known
+    parameter: int | None = None  # byte of the kernel's parameters that it reads
     skips: int = 0  # instructions behind a branch that it jumps over, and nobody runs
 
 

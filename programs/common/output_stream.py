@@ -76,8 +76,8 @@ class OutputStream:
         return global_iterator(self.ctx, tensor, self.tile, self.coords, self.pieces)
 
     def setup(self, others: Sequence[Group] = ()) -> list[Line]:
-        """Emit the loads of factors per channel; the operator's constructor, pointers, constants, a cleared C, a branch.
-        ``others``: more registers with values that stay."""
+        """Emit the loads of factors per channel; the operator's constructor, pointers, constants, a cleared C and the
+        branch on it. ``others``: more registers with values that stay."""
         if self.factors is not None:
             self.factors.load()
         may_read = self.op.scale == "default" and not self.op.source_needed

@@ -51,7 +51,7 @@ class Row:
     bytes: int = 0
     yields: bool = False
     off: bool = False  # predicated off
-    jumps: bool = False  # the next row is not the next static instruction
+    jumps: int = 0  # instructions between this and the next row, which nobody runs
     site: str = ""
     line: int = 0
     reads: tuple[int, ...] = ()  # registers; of a tensor instruction its A operand first
@@ -203,8 +203,8 @@ def _ops(body: Sequence[Row], names: list[str], statics: dict[str, Static], pref
         if site not in statics:
             name = FULL_NAMES.get(part.mnemonic, part.mnemonic)
             statics[site] = Static(name, part.line, "body", "tiny.py", part.constant)
-        if part.jumps:
-            statics.setdefault(f"{site}.skipped", Static("NOP"))
+        for number in range(part.jumps):
+            statics.setdefault(f"{site}.skipped {number}", Static("NOP"))
         op["pc"] = list(statics).index(site)
         op["stall"], op["write_barrier"], op["read_barrier"] = part.stall, part.write, part.read
         op["wait_mask"] = sum(1 << board for board in part.wait)

@@ -614,8 +614,7 @@ class Sm:
         room = max(self.store_lines[lines - 1] - lines if lines else 0, self._answered(turns, start))
         passed = self._leave_buffer(queued, start, room, lines)
         self._keep(queued, passed)
-        warp.drain = passed - lines * self.data_stage.interval
-        leaves, _ = self.write_port.serve(max(warp.drain, sent), turns)
+        leaves, warp.drain = self.write_port.serve(max(passed - lines * self.data_stage.interval, sent), turns)
         self.store_lines.extend(leaves + (i + 1) * turns // lines for i in range(lines))
         if warp.of_row(row, "request_count"):
             self._ask(queued, leaves, None, self._data_turns(warp, row))

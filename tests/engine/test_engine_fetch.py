@@ -104,8 +104,24 @@ def test_the_first_instruction_waits_for_the_parameters_too(size: int) -> None:
 
 
 def test_instructions_stand_in_the_order_in_which_they_are_first_executed() -> None:
-    pcs = np.array([7, 3, *range(10, 40), 3, 7, 3])
+    pcs = np.array([1, 0, *range(2, 32), 0, 1, 0])
     assert pieces_of(pcs, GPU).tolist() == [0, 0, *[0] * (LINE - 2), *[1] * (30 - LINE + 2), 0, 0, 0]
+
+
+def test_what_nobody_runs_takes_room() -> None:
+    piece = LINE * FETCH.piece_lines
+    pcs = np.array([*range(LINE), *range(LINE + 2 * piece, LINE + 3 * piece)])
+    assert pieces_of(pcs, GPU).tolist() == [0] * LINE + [3] * piece
+
+
+def test_code_behind_a_jump_is_not_on_its_way() -> None:
+    """The next piece is asked for as a warp enters one; one further away, when a warp is there."""
+    piece = LINE * FETCH.piece_lines
+    first = [Row("NOP")] * (LINE + piece - 1)
+    near, far = (cold([*first, Row("NOP", jumps=jumps), Row("NOP"), Row("NOP")]) for jumps in (0, 2 * piece))
+    lost = sum(FETCH.next_cycles - length + FETCH.late_cycles for length in (LINE, piece))
+    assert cycles_of(near, "no_instruction") == FETCH.first_cycles + lost
+    assert cycles_of(far, "no_instruction") - cycles_of(near, "no_instruction") == piece
 
 
 def line_of(stall: int, count: int) -> float:

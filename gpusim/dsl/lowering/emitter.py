@@ -29,7 +29,7 @@ class Instruction:
     carries_operand: bool = False
     active: bool = True  # False: guarded by a predicate that is never true
     immediate: int = 0
-    parameter: int = -1  # byte of the kernel's parameters that it reads
+    parameter: int | None = None  # byte of the kernel's parameters that it reads
     skips: int = 0  # instructions behind it that nobody runs
 
 
@@ -44,7 +44,7 @@ class Emitter:
         self.guard: Group | None = None
 
     def op(self, mnemonic: str, *sources: Group, dst: Group = NONE, piece: int = -1, memory_key: int = -1,
-           operand: bool = False, active: bool = True, immediate: int = 0, parameter: int = -1,
+           operand: bool = False, active: bool = True, immediate: int = 0, parameter: int | None = None,
            skips: int = 0) -> Group:
         """Append one instruction under the present guard; returns ``dst``."""
         guarded = sources if self.guard is None else (*sources, self.guard)
@@ -56,16 +56,16 @@ class Emitter:
                         immediate, parameter, skips))
         return dst
 
-    def new(self, mnemonic: str, *sources: Group) -> Group:
+    def new(self, mnemonic: str, *sources: Group, parameter: int | None = None) -> Group:
         """An instruction with a fresh 32-bit result."""
-        return self.op(mnemonic, *sources, dst=self.registers.vector())
+        return self.op(mnemonic, *sources, dst=self.registers.vector(), parameter=parameter)
 
     def wide(self, mnemonic: str, *sources: Group) -> Group:
         """An instruction with a fresh 64-bit result."""
         return self.op(mnemonic, *sources, dst=self.registers.vector(2))
 
-    def uniform(self, mnemonic: str, *sources: Group, count: int = 1) -> Group:
-        return self.op(mnemonic, *sources, dst=self.registers.uniform(count))
+    def uniform(self, mnemonic: str, *sources: Group, count: int = 1, parameter: int | None = None) -> Group:
+        return self.op(mnemonic, *sources, dst=self.registers.uniform(count), parameter=parameter)
 
     def chain(self, mnemonics: Sequence[str], source: Group) -> Group:
         """Each instruction takes the one before's result."""

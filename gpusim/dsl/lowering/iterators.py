@@ -59,7 +59,7 @@ EXIT (CUTLASS 4, sm_90a)."""
 PREDICATES_PER_WORD = 16  # of a mask, four in every byte
 
 
-def early_exit(registers: Registers, shift: Group | None = None, parameter: int = -1) -> list[Line]:
+def early_exit(registers: Registers, shift: Group | None = None, parameter: int | None = None) -> list[Line]:
     """blockIdx to a tile, by the bits that a grid is swizzled by (``shift``), and its comparison with the number of
     tiles, which stands in the kernel's parameters from byte ``parameter`` on."""
     return [Line("ULDC", registers.uniform(), parameter=parameter),

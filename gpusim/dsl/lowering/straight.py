@@ -14,7 +14,7 @@ from gpusim.dsl.lowering.copies import (
     wide_product,
     write_key,
 )
-from gpusim.dsl.lowering.emitter import Emitter, Instruction
+from gpusim.dsl.lowering.emitter import NONE, Emitter, Instruction
 from gpusim.dsl.lowering.loads import emit_prologue_load, read_key
 from gpusim.dsl.registers import Group, Registers
 from gpusim.dsl.statements import AsyncCopy, BasicBlock, LoadMatrix, Statement, Sync
@@ -25,6 +25,9 @@ PLACE_OPS = ("VIADD", "SHF.R.S32.HI", "LEA.HI", "LOP3.LUT", "IMAD.IADD", "IMAD.S
              "SHF.R.S32.HI")
 """threadIdx to (row, column) of a place: signed division by the pieces of a row."""
 SHARED_OPS = ("IMAD", "LEA", "VIADD")
+STACK_POINTER, DESCRIPTOR, EXTENTS = -0x1E8, -8, 0
+"""What code reads first of the constants, in bytes from its parameters on: c[0x0][0x28], c[0x0][0x208] and the problem
+size, on whose k the first guard waits (20 loops of h200/sass)."""
 IF_CONVERTED_PIECES = 2
 """A guard around at most so many copies becomes a predicate instead of a branch, and stages share their addresses."""
 
@@ -58,6 +61,7 @@ class StraightCode:
         self.shared: dict[tuple[int, int, int], Group] = {}  # (coordinates, stage bytes, piece)
         self.offsets: dict[tuple[str, int], Group] = {}  # (tensor, piece), kept where stages share them
         self.thread: Group | None = None
+        self.extents: Group = NONE
         self.converted = self.in_stage = self.has_copies = False
 
     def block(self, block: BasicBlock, *, is_first: bool) -> list[Instruction]:
@@ -90,15 +94,17 @@ class StraightCode:
 
     def _launch_values(self) -> None:
         """Stack pointer, block numbers, problem size, descriptor."""
-        for mnemonic in ("LDC", "S2R", "S2R", "LDC"):
-            self.emit.new(mnemonic)
-        self.emit.uniform("ULDC.64", count=2)
+        self.emit.new("LDC", parameter=STACK_POINTER)
+        for _ in range(2):
+            self.emit.new("S2R")
+        self.extents = self.emit.new("LDC", parameter=EXTENTS)
+        self.emit.uniform("ULDC.64", count=2, parameter=DESCRIPTOR)
 
     def _begin_stage(self, rest: Sequence[Statement]) -> None:
         stage = first_stage(rest)
         self.in_stage, self.converted = True, is_if_converted(stage)
         emit, guarded = self.emit, any(statement.predicated for statement in stage)
-        predicate = emit.op("ISETP.GE.AND", dst=emit.registers.predicate()) if guarded else None
+        predicate = emit.op("ISETP.GE.AND", self.extents, dst=emit.registers.predicate()) if guarded else None
         if not (self.converted and self.has_copies):
             dead_loads(emit)
         if self.converted:

@@ -49,7 +49,7 @@ class StaticTable:
         key = (mnemonic, line, scope, occurrence)
         if key not in self._numbers:
             self._numbers[key] = len(self.rows)
-            constant = self.parameter_start + instruction.parameter if instruction.parameter >= 0 else -1
+            constant = -1 if instruction.parameter is None else self.parameter_start + instruction.parameter
             place = (line.line, scope, line.file or self.file)
             self.rows.append(Static(mnemonic, *place, constant))
             self.rows += [Static(UNREACHED, *place)] * instruction.skips

@@ -1,4 +1,4 @@
-"""Models barrier_copies.csv, barrier_lines.csv, store_meet.csv, global_meet.csv: when ldmatrix has its data behind others.
+"""Models barrier_copies, barrier_lines, store_meet, global_meet.csv: when ldmatrix has its data behind other accesses.
 Leaves out bursts of up to four copies, which the chip ran before it had their code, and of twelve, which overlap, and
 stores of 8 bytes a lane, which would be a third more."""
 
