@@ -50,15 +50,17 @@ def constant_cycles(ctas: int, warps_per_cta: int, spec: GpuSpec) -> int:
     return max(spec.fetch.constant_cycles, round(asking * spec.fetch.constant_interval_cycles))
 
 
-def constant_reads(places: np.ndarray, indexed: np.ndarray, spec: GpuSpec) -> np.ndarray:
-    """(N,) i8: number of the line of constants that each op reads, from 1 on in the order of first reads; 0 for none.
+def constant_reads(places: np.ndarray, indexed: np.ndarray, pcs: np.ndarray, spec: GpuSpec) -> np.ndarray:
+    """(N,) i8: number of the line of constants that each op reads, from 1 on in the order of the code; 0 for none.
 
     places: (N,) i8, byte of the constant bank, -1 for none; indexed: (N,) b1, by LDC, whose cache is another one: a
     line that ULDC has read is new to it, and the other way round (pipes.csv: clocks around both). Those from
     MOST_LINES on, more than 8 KiB, count as one.
     """
     lines = np.where(places >= 0, 2 * (places // spec.fetch.constant_line_bytes) + indexed, -1)
-    found, first, number = np.unique(lines, return_index=True, return_inverse=True)
+    found, number = np.unique(lines, return_inverse=True)
+    first = np.full(len(found), pcs.max(initial=0) + 1)
+    np.minimum.at(first, number, pcs)
     order = np.argsort(np.argsort(np.where(found < 0, -1, first)))
     return np.minimum(order + (found[0] >= 0), MOST_LINES)[number]
 

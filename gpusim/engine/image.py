@@ -163,7 +163,7 @@ def _units(rows: np.ndarray) -> np.ndarray:
 def _constants(program: Program, rows: np.ndarray, spec: GpuSpec) -> np.ndarray:
     places = np.array([static.constant for static in program.statics])[rows["pc"]]
     indexed = (rows["kind"] == Kind.constant_load) & (rows["flags"] & VARIABLE > 0)
-    return constant_reads(np.where(rows["flags"] & ACTIVE, places, -1), indexed, spec)
+    return constant_reads(np.where(rows["flags"] & ACTIVE, places, -1), indexed, rows["pc"], spec)
 
 
 def _constants_of_launch(program: Program, spec: GpuSpec) -> int:

@@ -52,7 +52,8 @@ def first_stage(statements: Sequence[Statement]) -> Sequence[Statement]:
 
 
 class StraightCode:
-    """Emits one block without a loop; values a compiler recomputes for every stage are forgotten at its commit."""
+    """Emits one block without a loop; values a compiler recomputes for every stage are forgotten at its commit. It puts
+    the first of them where the last copy has its address, so that a stage begins when those before have been read."""
 
     def __init__(self, registers: Registers, tensors: dict[str, int]) -> None:
         self.emit = Emitter(registers)
@@ -62,6 +63,8 @@ class StraightCode:
         self.offsets: dict[tuple[str, int], Group] = {}  # (tensor, piece), kept where stages share them
         self.thread: Group | None = None
         self.extents: Group = NONE
+        self.address: Group = NONE  # of the last copy
+        self.spent: Group = NONE  # the same, when its stage has ended
         self.converted = self.in_stage = self.has_copies = False
 
     def block(self, block: BasicBlock, *, is_first: bool) -> list[Instruction]:
@@ -129,7 +132,7 @@ class StraightCode:
         self.shared.clear()
         if not self.converted:
             self.places.clear()
-            self.thread = None
+            self.spent = self.address
 
     def _copy(self, copy: AsyncCopy) -> None:
         pieces = [(self._shared_address(copy, piece), self._pointer(copy, piece)) for piece in range(copy.count)]
@@ -137,6 +140,7 @@ class StraightCode:
         for piece, (address, pointer) in enumerate(pieces):
             guards = piece_predicate(self.emit, copy, self._place(copy, piece))
             self.emit.op(copy.mnemonic, address, pointer, *guards, piece=piece, memory_key=key)
+            self.address = address
 
     def _place(self, copy: AsyncCopy, piece: int) -> Group:
         name = (copy.coordinates, piece)
@@ -146,7 +150,9 @@ class StraightCode:
 
     def _unguarded(self, mnemonics: Sequence[str], source: Group) -> Group:
         guard, self.emit.guard = self.emit.guard, None
-        result = self.emit.chain(mnemonics, source)
+        first = self.emit.registers.vector() if self.spent == NONE else self.spent
+        self.emit.op(mnemonics[0], source, dst=first)
+        result, self.spent = self.emit.chain(mnemonics[1:], first), NONE
         self.emit.guard = guard
         return result
 
