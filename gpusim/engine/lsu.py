@@ -220,12 +220,14 @@ def reach_memory(st, mach, acc, bases, win, s, w, row, op, token, start):
 
 @njit(cache=True, nogil=True)
 def reach_shared(st, mach, acc, win, s, w, row, op, start, late):
-    """A shared-memory access, or a shuffle, which has no addresses."""
+    """A shared-memory access, or a shuffle, which has no addresses. What works out banks takes an ldmatrix at once
+    (store_meet.csv: of four that come together two and two have their data), other accesses by groups of lanes."""
     sm, warp, waves, groups = st.sms[s], st.warps[s, w], np.int64(1), np.int64(1)
     loads = row.kind == SHARED_LOAD or row.kind == LDMATRIX
     if row.access >= 0:
         access = acc[row.access + warp.warp_row]
-        waves, groups = np.int64(access.wavefronts), np.int64(access.ideal)
+        waves = np.int64(access.wavefronts)
+        groups = np.int64(1 if row.kind == LDMATRIX else access.ideal)
         count_shared(sm, access, LOAD if loads else STORE)
     shared_access(sm, warp, mach, row, waves, groups, start, late)
     record_stage(win, sm, w, warp, row.pc, op, waves)

@@ -570,7 +570,8 @@ class Sm:
     def _shared(self, queued: Queued, start: int, sent: int, late: int) -> None:
         warp, row = queued.warp, queued.row
         waves = warp.of_row(row, "wavefronts") if row["access"] >= 0 else 1
-        groups = warp.of_row(row, "ideal_wavefronts") if row["access"] >= 0 else 1
+        by_groups = row["access"] >= 0 and queued.kind != Kind.ldmatrix
+        groups = warp.of_row(row, "ideal_wavefronts") if by_groups else 1
         arrival = self.groups.serve(start, groups)[0] + sent - start
         self._pass_in_order(queued, start, arrival, waves)
         after = int(self._image_row(queued)["latency"]) - self.gpu.shared.latency_cycles_per_wavefront
