@@ -21,7 +21,9 @@ of what runs."""
 
 
 def launch_lines(ctx: Context) -> list[Line]:
-    """What a CTA begins with: it finds its tile, ends where a swizzled grid has none for it, finds its slice of k."""
+    """What a CTA begins its first tile with: it finds that, ends where a swizzled grid has none, finds its slice of k."""
+    if ctx.visit.number:
+        return []
     registers = ctx.recorder.registers
     shift, k_size = registers.vector(), registers.vector()
     tile = early_exit_lines(registers, shift, TILES)

@@ -18,22 +18,24 @@ __all__ = ["SAME_SIZES", "SIZES_OF_EACH_TILE", "Kept"]
 
 @dataclass(frozen=True)
 class Kept:
-    """Instructions that later tiles of a CTA do without, of the set-up of an operand and of the epilogue."""
+    """Instructions that later tiles of a CTA do without, of the set-up of an operand and of the epilogue; ``first``: more
+    of an operand than without later ones."""
 
     operand: int
     epilogue: int
+    first: int = 8
 
     def by_loop(self, ctx: Context, loop: TensorOpLoop) -> None:
         """Shorten the set-up of a main loop that is not its CTA's first."""
         for operand in loop.operands:
-            operand.copies.source.pointer.kept = self.operand * bool(ctx.visit.number)
+            operand.copies.source.pointer.kept = self.operand if ctx.visit.number else -self.first
 
     def by_epilogue(self, ctx: Context, epilogue: Epilogue) -> None:
         """The same of an epilogue."""
         epilogue.output.pointer.kept = self.epilogue * bool(ctx.visit.number)
 
 
-SIZES_OF_EACH_TILE = Kept(operand=48, epilogue=41)
+SIZES_OF_EACH_TILE = Kept(operand=33, epilogue=41)
 """GemmGrouped: sizes and strides may be another problem's."""
-SAME_SIZES = Kept(operand=72, epilogue=36)
+SAME_SIZES = Kept(operand=57, epilogue=36)
 """GemmBatched: so are strides and most bounds."""

@@ -17,7 +17,7 @@ BETWEEN = {"": [], "cp.async": [*[Row("LDS", off=True, stall=1)] * 3, Row("LDGST
 """ptxas puts three loads that are predicated off in front of a thread's first copies."""
 TO_FIRST_LOAD = 6
 """Cycles from the clock that is read to the first ldmatrix behind it."""
-WITHIN_PCT = {"": 2, "cp.async": 4}
+WITHIN_PCT = {"": 2.1, "cp.async": 4}
 """Mean error of when warps have all their fragments."""
 
 
