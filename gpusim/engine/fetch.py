@@ -107,9 +107,9 @@ def first_code_cycles(spec: GpuSpec) -> np.ndarray:
 class ColdStart:
     """What the CTAs that come to an SM first wait for: the first instruction's code, then constants.
 
-    Kernels read their parameters here and there; recorded ones read all lines as they start, compiled ones the first
-    (`constant_reads`). CTAs that come later find the beginning of the code there, whatever class they are of: it is the
-    same in all.
+    Kernels read their parameters here and there: the first line as they start, others where their code names them
+    (`constant_reads`), and what no code names as they start, too. CTAs that come later find the beginning of the code
+    there, whatever class they are of: it is the same in all.
     """
 
     fetch: Fetch

@@ -21,7 +21,7 @@ of what runs."""
 
 
 def launch_lines(ctx: Context) -> list[Line]:
-    """What a CTA begins its first tile with: it finds that, ends where a swizzled grid has none, finds its slice of k."""
+    """What a CTA begins its first tile with: it finds that, ends where a swizzled grid has none, and finds its k."""
     if ctx.visit.number:
         return []
     registers = ctx.recorder.registers

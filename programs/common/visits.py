@@ -18,8 +18,8 @@ __all__ = ["SAME_SIZES", "SIZES_OF_EACH_TILE", "Kept"]
 
 @dataclass(frozen=True)
 class Kept:
-    """Instructions that later tiles of a CTA do without, of the set-up of an operand and of the epilogue; ``first``: more
-    of an operand than without later ones."""
+    """Instructions that later tiles of a CTA do without, of the set-up of an operand and of the epilogue; ``first``:
+    what an operand of the first one takes more than without later ones."""
 
     operand: int
     epilogue: int

@@ -13,8 +13,8 @@ Instructions per warp, read from the 44 loops of gpusim/data/hardware/h200/main_
 | next stage to read and to write, uniform | 17 multistage (11: no operand K-major), 13 two stages; SIMT 13 and 7 |
 | ... of a third operand (metadata of a sparse one) | 5 |
 | dead loads before the copies of a k step | 3 |
-| before the loop, per operand | 100, and 5 per piece: thread map, layouts, predicates |
-| epilogue | 135, and 3 per store: predicate and pointer |
+| before the loop, per operand | 85, and 5 per piece: thread map, layouts, predicates |
+| epilogue | 117, and 3 per store: predicate and pointer; what reads parameters stands with the programs |
 
 With the loop's own 3 (counter, test, branch) the loops of the TensorOp and SIMT kernels come out within 2.6 %, but for
 64x64x64 (4 % too long, sliced-K 8 %) and congruous operands 64 elements wide (9 % too short).
