@@ -49,11 +49,14 @@ class StaticTable:
         key = (mnemonic, line, scope, occurrence)
         if key not in self._numbers:
             self._numbers[key] = len(self.rows)
-            constant = -1 if instruction.parameter is None else self.parameter_start + instruction.parameter
             place = (line.line, scope, line.file or self.file)
-            self.rows.append(Static(mnemonic, *place, constant))
+            self.rows.append(Static(mnemonic, *place, self._constant(instruction.parameter)))
             self.rows += [Static(UNREACHED, *place)] * instruction.skips
         return self._numbers[key]
+
+    def _constant(self, parameter: int | None) -> int:
+        """Byte of the constant bank; -1 where nothing is read, or what other GPUs have elsewhere."""
+        return -1 if parameter is None else max(-1, self.parameter_start + parameter)
 
 
 @dataclass(frozen=True)
