@@ -70,9 +70,12 @@ class Burst:
     ways: dict[int, str]
     """What stands in front of the load, by template argument of the program."""
     shared_bytes: int = 170 * 1024
+    begin: int = 0
+    """Number of the clock from which cycles count: 0, in front of the accesses, 1, behind them (warps that come from
+    different loops read the first one while they wait for each other)."""
 
     def probes(self) -> Iterator[Probe]:
-        """A probe per launch: cycles until the data are there, the mean of all warps."""
+        """A probe per launch: cycles until the data are there, the mean of all warps, from the first one's clock on."""
         table = pd.read_csv(HARDWARE / f"h200/{self.table}.csv", dtype={self.mask: str}).query(self.rows)
         for key, rows in table.groupby(list(self.launch), sort=False):
             launch = dict(zip(self.launch, key, strict=True))
@@ -81,9 +84,10 @@ class Burst:
             sass = SassLaunch((1, 1, 1), (warps * LANES, 1, 1), parameters, self.shared_bytes, REGISTERS)
             load = f"{launch['loads']} ldmatrix" if launch.get("loads", 1) > 1 else "ldmatrix"
             name = f"{shape} by {mask.bit_count()} of {warps} warps{self.ways[launch['how']]}, {load}"
-            yield Probe(self.what, name, "latency", float(rows["done"].mean()),
+            begun = float(rows["issued"].min()) if self.begin else 0.0
+            yield Probe(self.what, name, "latency", float(rows["done"].mean()) - begun,
                         partial(replay, kernel=kernel, launch=sass),
-                        partial(last_turn, pcs=kernel.clock_pcs, clocks=MARKS, mark=self.done))
+                        partial(last_turn, pcs=kernel.clock_pcs, clocks=MARKS, mark=self.done, begin=self.begin))
 
 
 COPY_WAYS = {0: "", 1: ", a barrier", 4: ", a commit, a barrier", 6: ", a commit"}
@@ -98,7 +102,7 @@ STORE_WAYS = {0: "", 1: ", a barrier", 2: ", their address overwritten", 3: ", t
               4: ", a barrier, a store to shared memory, a barrier"}
 STORES = Burst("store_meet", "loads behind stores", "bytes != 8", STORE_LAUNCH, "storing", _stores, 4, STORE_WAYS)
 GLOBAL_STORES = Burst("global_meet", "loads behind global stores", "stores > 0", STORE_LAUNCH, "storing",
-                      _global_stores, 4, STORE_WAYS)
+                      _global_stores, 4, STORE_WAYS, begin=1)
 
 
 def behind_probes() -> Iterator[Probe]:

@@ -75,12 +75,12 @@ def replay(spec: GpuSpec, *, kernel: CompiledKernel, launch: SassLaunch, chases_
     return load_sass(text, launch=launch)
 
 
-def last_turn(result: SimulationResult, *, pcs: tuple[int, ...], clocks: int, mark: int) -> float:
-    """Of programs that read so many ``clocks`` a turn, in their last one: cycles from the first warp's first clock to
-    the mean warp's number ``mark``."""
+def last_turn(result: SimulationResult, *, pcs: tuple[int, ...], clocks: int, mark: int, begin: int = 0) -> float:
+    """Of programs that read so many ``clocks`` a turn, in their last one: cycles from the first warp's number ``begin``
+    to the mean warp's number ``mark``."""
     reads = result.events[(result.events["kind"] == ISSUE) & np.isin(result.events["pc"], pcs)]
     last = np.array([np.sort(reads["start"][reads["warp"] == warp])[-clocks:] for warp in np.unique(reads["warp"])])
-    return float(last[:, mark].mean() - last[:, 0].min())
+    return float(last[:, mark].mean() - last[:, begin].min())
 
 
 def key_values(*fields: str) -> dict[str, int]:
