@@ -3,6 +3,7 @@ Leaves out evictions (loops of up to 24 KiB run at full rate, fetch_loops.csv) a
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +15,7 @@ from gpusim.engine.gpc import SMS_PER_TPC, gpcs_of, places_in_gpcs
 from gpusim.engine.state import NEVER
 
 __all__ = ["ColdStart", "await_constant", "constant_cycles", "constant_lines", "constant_reads", "enter_piece",
-           "first_code_cycles", "pieces_of", "unread_constants"]
+           "first_code_cycles", "launch_constants", "pieces_of", "unread_constants"]
 
 MOST_LINES = 255  # what an op's row has room for
 
@@ -37,6 +38,15 @@ def constant_lines(parameter_bytes: int, spec: GpuSpec) -> int:
     """Lines that so many bytes of parameters take, for code that does not say what it reads where."""
     line = spec.fetch.constant_line_bytes
     return -(-(spec.fetch.parameter_start_bytes % line + parameter_bytes) // line) if parameter_bytes else 0
+
+
+def launch_constants(named: Iterable[int], parameter_bytes: int, spec: GpuSpec) -> int:
+    """Lines of constants that a kernel reads as it starts: the first one, and those of its parameters in which its code
+    names no byte. ``named``: bytes of the constant bank, negative ones are none."""
+    line = spec.fetch.constant_line_bytes
+    found = {byte // line for byte in named if byte >= 0}
+    first = spec.fetch.parameter_start_bytes // line
+    return bool(found) + len(set(range(first, first + constant_lines(parameter_bytes, spec))) - found)
 
 
 def constant_cycles(ctas: int, warps_per_cta: int, spec: GpuSpec) -> int:

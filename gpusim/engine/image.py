@@ -9,7 +9,7 @@ import numpy as np
 
 from gpusim.arch import GpuSpec
 from gpusim.arch.instructions import Kind, Pipe
-from gpusim.engine.fetch import constant_lines, constant_reads, pieces_of
+from gpusim.engine.fetch import constant_reads, launch_constants, pieces_of
 from gpusim.engine.flags import FlagState, flag_jumps, flag_ops, new_flags
 from gpusim.engine.operands import DEFERRED, asynchronous_operands, check_units
 from gpusim.engine.state import QUEUE
@@ -145,7 +145,8 @@ def image_of(program: Program, spec: GpuSpec) -> ProgramImage:
         cta_bases=np.ascontiguousarray(program.cta_bases, np.int64),
         num_statics=len(program.statics),
         num_pieces=int(rows["piece"].max()) + 1,
-        constant_lines=_constants_of_launch(program, spec),
+        constant_lines=launch_constants([static.constant for static in program.statics],
+                                        program.launch.parameter_bytes, spec),
         warps_per_cta=program.warps_per_cta,
         flags=flags,
         flag_name=program.flags.name,
@@ -164,14 +165,6 @@ def _constants(program: Program, rows: np.ndarray, spec: GpuSpec) -> np.ndarray:
     places = np.array([static.constant for static in program.statics])[rows["pc"]]
     indexed = (rows["kind"] == Kind.constant_load) & (rows["flags"] & VARIABLE > 0)
     return constant_reads(np.where(rows["flags"] & ACTIVE, places, -1), indexed, rows["pc"], spec)
-
-
-def _constants_of_launch(program: Program, spec: GpuSpec) -> int:
-    """Lines of constants that a kernel reads as it starts: the first one, and those that its code does not name."""
-    named = {static.constant // spec.fetch.constant_line_bytes for static in program.statics if static.constant >= 0}
-    lines = constant_lines(program.launch.parameter_bytes, spec)
-    parameters = {spec.fetch.parameter_start_bytes // spec.fetch.constant_line_bytes + line for line in range(lines)}
-    return bool(named) + len(parameters - named)
 
 
 def _waits_for_barrier(program: Program, table: np.ndarray) -> np.ndarray:

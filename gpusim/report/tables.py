@@ -97,9 +97,10 @@ def warp_state_table(result: SimulationResult) -> pd.DataFrame:
 
 
 def instruction_table(program: Program, result: SimulationResult) -> pd.DataFrame:
-    """Instruction statistics by mnemonic: issued in the whole launch, warp cycles waited before issue, by state."""
+    """Instruction statistics by mnemonic: issued in the whole launch, warp cycles waited before issue, by state. What
+    nobody runs is not listed."""
     frame = _per_static(program, result)
-    table = frame.groupby("mnemonic", as_index=False, sort=False).sum()
+    table = frame[frame["issued"] > 0].groupby("mnemonic", as_index=False, sort=False).sum()
     table.insert(2, "share_pct", 100 * table["issued"] / max(table["issued"].sum(), 1))
     return table.sort_values("issued", ascending=False, kind="stable", ignore_index=True)
 

@@ -13,7 +13,7 @@ from engine_programs import Row, issue_cycles, loop, program, run, small_gpu
 import gpusim as gs
 from gpusim.arch import load_gpu
 from gpusim.engine import WARP_STATES, SimulationResult
-from gpusim.engine.fetch import constant_cycles, constant_lines, pieces_of
+from gpusim.engine.fetch import constant_cycles, constant_lines, launch_constants, pieces_of
 from gpusim.program import Program
 from gpusim.sass.launch import ABIS
 
@@ -93,6 +93,13 @@ def test_parameters_begin_in_the_middle_of_a_line(parameter_bytes: int, lines: i
 def test_parameters_stand_where_compiled_code_looks_for_them(name: str) -> None:
     spec = gs.load_gpu(name)
     assert spec.fetch.parameter_start_bytes == ABIS[spec.compute_capability].parameters
+
+
+@pytest.mark.parametrize(("named", "parameter_bytes", "lines"), [
+    ((), 0, 0), ((), 368, 6), ((-1,), 368, 6), ((0x28,), 0, 1), ((0x28, 0x228, 0x2D0), 368, 1 + 4)])
+def test_lines_that_code_names_are_not_read_at_the_start(named: tuple[int, ...], parameter_bytes: int,
+                                                         lines: int) -> None:
+    assert launch_constants(named, parameter_bytes, gs.load_gpu("h200")) == lines
 
 
 @pytest.mark.parametrize("size", [8, 368])

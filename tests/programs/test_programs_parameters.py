@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 from cutlass_helpers import SPEC, record
 
+from gpusim.engine import simulate
 from gpusim.experiments.micro.compiled import CompiledKernel
 from gpusim.program import Program
+from gpusim.report.executions import static_executions
+from gpusim.report.tables import instruction_table
 
 LINE = SPEC.fetch.constant_line_bytes
 SIZES = (128, 128, 128)
@@ -23,7 +26,7 @@ def compiled_lines(kernel: str) -> tuple[set[int], set[int]]:
     tensor = [row for row, (line, _) in enumerate(found) if "HMMA" in line]
     reads = [(row, int(match[2], 16) // LINE) for row, (_, match) in enumerate(found) if match]
     return ({place for row, place in reads if row < tensor[0]},
-            {place for row, place in reads if row > tensor[-1] - len(tensor) // 2})
+            {place for row, place in reads if row > tensor[-1]})
 
 
 def recorded_lines(program: Program) -> tuple[set[int], set[int]]:
@@ -40,9 +43,9 @@ def recorded_lines(program: Program) -> tuple[set[int], set[int]]:
     ("h_64x64x64_w32x32x64_s5_tn", {"tile": (64, 64, 64), "warp": (32, 32, 64), "num_stages": 5})])
 def test_gemms_read_the_lines_that_compiled_ones_do(kernel: str, parameters: dict[str, object]) -> None:
     before, behind = recorded_lines(record("gemm_multistage", SIZES, "list", **parameters))
-    compiled_before, compiled_behind = compiled_lines(kernel)
+    compiled_before, compiled_behind = compiled_lines(kernel)  # behind, with the version that reads C
     assert before == compiled_before
-    assert behind == compiled_behind & behind and len(behind) == 3
+    assert behind <= compiled_behind and behind - before == compiled_behind - compiled_before
 
 
 @pytest.mark.parametrize(("parameters", "taken"), [
@@ -58,8 +61,8 @@ def test_epilogues_jump_over_what_loads_factors_and_reads_c(parameters: dict[str
 
 def test_a_stage_of_copies_begins_where_the_last_copy_had_its_address() -> None:
     """And the guard of the first one waits for the problem size (20 loops of h200/sass)."""
-    ops = record("hgemm_multistage", (128, 128, 256), "list").classes[0].roles[0].ops
     program = record("hgemm_multistage", (128, 128, 256), "list")
+    ops = program.classes[0].roles[0].ops
     names = [program.statics[pc].mnemonic for pc in ops["pc"]]
     first, second = [row for row, name in enumerate(names) if name == "LDGDEPBAR"][:2]
     copies = [row for row in range(first) if names[row].startswith("LDGSTS")]
@@ -69,3 +72,10 @@ def test_a_stage_of_copies_begins_where_the_last_copy_had_its_address() -> None:
     writers = [names[row] for row in range(guard) if ops["dst_count"][row]
                and ops["dst_start"][row] == ops["src_start"][guard, 0]]
     assert writers == ["LDC"]
+
+
+def test_what_nobody_runs_is_not_listed() -> None:
+    program = record("gemm_multistage", SIZES, "list")
+    table = instruction_table(program, simulate(program, SPEC))
+    assert any(static.mnemonic == "NOP" for static in program.statics) and "NOP" not in set(table["mnemonic"])
+    assert table["issued"].sum() == static_executions(program).sum()
