@@ -179,16 +179,17 @@ class _Recording:
         numbers = {tensor.name: number for number, tensor in enumerate(context.shared.tensors)}
         threads = context.grid.num_warps * LANES
         lowered = lower_role(role.blocks, role.registers, self.statics, threads, self.spec, numbers)
-        finished = self._finish(lowered.blocks)
+        finished = self._finish(lowered.blocks, lowered.max_registers)
         needed = lowered.registers_needed or finished.register_estimate.registers  # live ranges where no rule speaks
         self.registers = max(self.registers, fit_registers(
             needed, threads, self.spec, squeezable=lowered.squeezable))
         accesses = build_access_table(role.accesses, role.num_warps)
         return RoleProgram(role.name, role.first_warp, role.num_warps, finished.ops, accesses)
 
-    def _finish(self, blocks: list[Any]) -> FinishedOps:
+    def _finish(self, blocks: list[Any], max_registers: int) -> FinishedOps:
         mnemonics = [static.mnemonic for static in self.statics.rows]
-        finished = finish(blocks, mnemonics, self.spec.instruction_table, schedule=self.schedule, known=self.compiled)
+        finished = finish(blocks, mnemonics, self.spec.instruction_table, max_registers, schedule=self.schedule,
+                          known=self.compiled)
         self.statics.rows.extend(Static(mnemonic) for mnemonic in finished.mnemonics[len(mnemonics):])
         note = finished.register_estimate.note
         if note and note not in self.notes:

@@ -117,7 +117,7 @@ def test_every_wait_on_a_straight_way_is_needed(blocks: list[Block], schedule: s
     """
     once = {block_signature(b): Block(b.ops[: b.rows], b.scope, b.memory_key) for b in blocks}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys.modules["gpusim.dsl.backend.finish"], "with_reused_registers", lambda codes, edges: [*codes])
+        patch.setattr(sys.modules["gpusim.dsl.backend.finish"], "with_reused_registers", lambda codes, *given: [*codes])
         result = finished(list(once.values()), schedule)
     for row in range(len(result.ops)):
         for barrier in range(6):

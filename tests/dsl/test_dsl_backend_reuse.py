@@ -67,6 +67,14 @@ def test_registers_to_spare_are_taken_before_those_that_a_copy_has_yet_to_read()
     assert set(registers[spare:]) == {registers[spare]}
 
 
+def test_a_launch_with_fewer_registers_spares_none() -> None:
+    code = code_of(block(*copies(8)))
+    needed = 1 + 2  # an address at once, and the pointer they are made of
+    for most in (needed, needed + 2):
+        [shared] = with_reused_registers([code], ALONE, RESERVED_REGISTERS + most)
+        assert len({one.writes[-1] for one in shared if one.kind == Kind.alu}) == 1 + most - needed
+
+
 def test_what_arithmetic_has_read_is_taken_first() -> None:
     chain = [op("IMAD", (640 + n, 1), (639 + n, 1)) for n in range(8)]
     assert len(set(addresses([op("LEA", (639, 1), (790, 1)), *chain, op("STS", (0, 0), (647, 1), (790, 1))]))) == 1

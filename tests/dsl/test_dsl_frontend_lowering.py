@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import gpusim as gs
 from gpusim.arch.occupancy import occupancy
 from gpusim.dsl.backend import check_hazards
 from gpusim.dsl.lowering import fit_registers
+from gpusim.dsl.lowering.rules import registers_at_hand
 from gpusim.program import Program
 
 HARDWARE = Path(gs.__file__).parent / "data/hardware/h200"
@@ -75,6 +77,31 @@ def test_saving_registers_buys_a_cta(needed: int, threads: int) -> None:
         assert more > fewer and needed <= 1.08 * fitted
     else:
         assert fitted - needed <= 1
+
+
+@pytest.mark.parametrize(("tile", "warps", "stages", "swizzle", "in_series"), [
+    ((32, 128, 64), (1, 4), 5, "none", 9), ((32, 128, 64), (1, 4), 5, "128B", 9), ((64, 256, 32), (1, 4), 3, "64B", 9),
+    ((128, 128, 32), (2, 2), 3, "none", 0), ((128, 64, 32), (2, 2), 4, "64B", 0), ((64, 64, 64), (2, 2), 3, "128B", 0),
+    ((256, 128, 32), (4, 2), 3, "64B", 0)])
+def test_where_registers_are_short_copies_take_the_same_ones_in_turn(tile: tuple, warps: tuple, stages: int,
+                                                                     swizzle: str, in_series: int) -> None:
+    """Fewer than one for each piece's address and pointer would cost a CTA, or there are no more: of the compiled loops
+    of gemm.cu those where most copies overwrite the address of the one before (h200/register_targets.csv)."""
+    program = record(tile, warps, stages, swizzle)
+    ops = program.classes[0].roles[0].ops
+    names = np.array([static.mnemonic for static in program.statics])[ops["pc"]]
+    scopes = np.array([static.scope for static in program.statics])[ops["pc"]]
+    loop = np.flatnonzero(scopes == "main_loop")
+    loop = loop[: len(loop) // 8]
+    copies = [row for row in loop if names[row].startswith("LDGSTS")]
+    addresses = [int(ops["src_start"][row][0]) for row in copies]
+    assert sum(first == second for first, second in pairwise(addresses)) == in_series
+
+
+def test_fewer_registers_make_room_for_one_more_cta() -> None:
+    """128 threads: two CTAs can have 255 each, three 168, four 128, five 96."""
+    steps = {needed: registers_at_hand(needed, 128, SPEC) for needed in (90, 100, 106, 136, 140, 170, 190, 300)}
+    assert steps == {90: 96, 100: 96, 106: 128, 136: 128, 140: 168, 170: 168, 190: 255, 300: 255}
 
 
 @pytest.mark.parametrize("schedule", ["source", "list"])

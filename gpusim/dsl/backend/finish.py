@@ -14,7 +14,7 @@ from gpusim.dsl.backend.block import Block, FinishedOps, block_signature
 from gpusim.dsl.backend.control import MAX_STALL_CYCLES, ControlFields, control_fields
 from gpusim.dsl.backend.graph import dependence_graph
 from gpusim.dsl.backend.instruction import Instruction, decode
-from gpusim.dsl.backend.registers import RegisterEstimate, estimate_registers, missing_registers
+from gpusim.dsl.backend.registers import MAX_REGISTERS, RegisterEstimate, estimate_registers, missing_registers
 from gpusim.dsl.backend.reuse import shares_registers, with_reused_registers
 from gpusim.dsl.backend.schedule import list_schedule
 from gpusim.dsl.backend.spacing import spaced
@@ -29,23 +29,25 @@ Schedule = Literal["source", "list"]
 NOP = "NOP"
 
 
-def finish(blocks: Sequence[Block], mnemonics: Sequence[str], table: InstructionTable, *,
-           schedule: Schedule = "list", known: dict[Hashable, Any] | None = None) -> FinishedOps:
+def finish(blocks: Sequence[Block], mnemonics: Sequence[str], table: InstructionTable,
+           max_registers: int = MAX_REGISTERS, *, schedule: Schedule = "list",
+           known: dict[Hashable, Any] | None = None) -> FinishedOps:
     """Schedules each distinct block once, sets control fields that hold on every way through the blocks, and lays the
     copies out in execution order. ``known`` keeps what has been compiled, for further roles with the same table and the
     same (growing) mnemonics: many classes of CTAs differ in trip counts only.
 
-    ``mnemonics[pc]`` names the instruction of an op. ``schedule="source"`` keeps the order of the statements. Raises
-    UserError for a mnemonic the GPU does not know or another word for the schedule.
+    ``mnemonics[pc]`` names the instruction of an op. ``max_registers``: per thread, what ptxas may assign.
+    ``schedule="source"`` keeps the order of the statements. Raises UserError for a mnemonic the GPU does not know or
+    another word for the schedule.
     """
     if schedule not in ("source", "list"):
         raise UserError("no such schedule", got=f"'{schedule}'", suggestion=did_you_mean(schedule, ("source", "list")))
     blocks = [block for block in blocks if len(block.ops)]
     distinct, which = _distinct(blocks)
     edges, found = _edges(blocks, which), {} if known is None else known
-    key = (tuple(block_signature(block) for block in distinct), edges, schedule)
+    key = (tuple(block_signature(block) for block in distinct), edges, max_registers, schedule)
     if key not in found:
-        found[key] = _compile(distinct, edges, mnemonics, table, schedule)
+        found[key] = _compile(distinct, edges, mnemonics, table, max_registers, schedule)
     layouts, estimate = found[key]
     parts = [layouts[number].lay_out(block) for number, block in zip(which, blocks, strict=True)]
     ops = np.concatenate(parts) if parts else np.zeros(0, OP)
@@ -53,20 +55,20 @@ def finish(blocks: Sequence[Block], mnemonics: Sequence[str], table: Instruction
 
 
 def _compile(distinct: Sequence[Block], edges: Edges, mnemonics: Sequence[str], table: InstructionTable,
-             schedule: Schedule) -> tuple[list[_Layout], RegisterEstimate]:
+             max_registers: int, schedule: Schedule) -> tuple[list[_Layout], RegisterEstimate]:
     """Order and control fields of every distinct block; registers that are alive at once."""
     codes = [spaced(decode(block.ops[: block.rows], mnemonics, table)) for block in distinct]
     if schedule == "source":
-        orders, named = [list(range(len(code))) for code in codes], with_reused_registers(codes, edges)
+        orders, named = [list(range(len(code))) for code in codes], with_reused_registers(codes, edges, max_registers)
     else:
-        orders, named = _scheduled(codes, [block.keys for block in distinct], edges)
+        orders, named = _scheduled(codes, [block.keys for block in distinct], edges, max_registers)
     layouts = [_Layout(order, fields, mnemonics) for order, fields in
                zip(orders, control_fields(named, edges), strict=True)]
     return layouts, estimate_registers(_in_order(codes, orders), edges)
 
 
-def _scheduled(codes: Sequence[Sequence[Instruction]], keys: Sequence[np.ndarray],
-               edges: Edges) -> tuple[list[list[int]], list[list[Instruction]]]:
+def _scheduled(codes: Sequence[Sequence[Instruction]], keys: Sequence[np.ndarray], edges: Edges,
+               max_registers: int) -> tuple[list[list[int]], list[list[Instruction]]]:
     """Issue order of every block, and its instructions in that order with the registers that they share.
 
     Blocks are ordered as if there were registers without end; those that lack some, once more; then registers are
@@ -75,10 +77,10 @@ def _scheduled(codes: Sequence[Sequence[Instruction]], keys: Sequence[np.ndarray
     """
     graphs = [dependence_graph(code, key) for code, key in zip(codes, keys, strict=True)]
     orders = [list_schedule(code, graph) for code, graph in zip(codes, graphs, strict=True)]
-    missing = missing_registers(_in_order(codes, orders), edges)
+    missing = missing_registers(_in_order(codes, orders), edges, max_registers)
     orders = [list_schedule(code, graph, lacks) if lacks else order
               for code, graph, order, lacks in zip(codes, graphs, orders, missing, strict=True)]
-    named = with_reused_registers(_in_order(codes, orders), edges)
+    named = with_reused_registers(_in_order(codes, orders), edges, max_registers)
     last = [list_schedule(code, dependence_graph(code, key[order]), lacks) if shares_registers(code)
             else list(range(len(code))) for code, key, order, lacks in zip(named, keys, orders, missing, strict=True)]
     return [[order[row] for row in rows] for order, rows in zip(orders, last, strict=True)], _in_order(named, last)

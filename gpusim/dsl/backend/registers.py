@@ -11,7 +11,8 @@ from gpusim.dsl.backend.instruction import Instruction
 from gpusim.dsl.backend.uses import Edges
 from gpusim.program import PREDICATE_BASE
 
-__all__ = ["RegisterEstimate", "estimate_registers", "live_behind", "missing_registers", "spare_registers"]
+__all__ = ["MAX_REGISTERS", "RegisterEstimate", "estimate_registers", "live_behind", "missing_registers",
+           "spare_registers"]
 
 LOST_REGISTERS, SCARCE_LOST_REGISTERS = 15, 22
 """What assignment loses to alignment, banks and long-lived temporaries, and RESERVED_REGISTERS: registers that ptxas
@@ -57,16 +58,18 @@ def live_behind(codes: Sequence[Sequence[Instruction]], edges: Edges) -> list[se
     return exits
 
 
-def missing_registers(codes: Sequence[Sequence[Instruction]], edges: Edges) -> list[int]:
+def missing_registers(codes: Sequence[Sequence[Instruction]], edges: Edges,
+                      max_registers: int = MAX_REGISTERS) -> list[int]:
     """Per block in scheduled order, registers beyond those that a thread can have, with what assignment then loses."""
     occupied = _occupied_registers(codes, live_behind(codes, edges))
-    return [max(0, number + SCARCE_LOST_REGISTERS - MAX_REGISTERS) for number in occupied]
+    return [max(0, number + SCARCE_LOST_REGISTERS - max_registers) for number in occupied]
 
 
-def spare_registers(codes: Sequence[Sequence[Instruction]], exits: Sequence[set[int]]) -> list[int]:
+def spare_registers(codes: Sequence[Sequence[Instruction]], exits: Sequence[set[int]],
+                    max_registers: int = MAX_REGISTERS) -> list[int]:
     """Per block in scheduled order, registers that assignment takes beyond those occupied: what it loses on average, as
     far as there are so many. ``exits``: live_behind."""
-    most = MAX_REGISTERS - RESERVED_REGISTERS
+    most = max_registers - RESERVED_REGISTERS
     return [max(0, min(LOST_REGISTERS - RESERVED_REGISTERS, most - occupied))
             for occupied in _occupied_registers(codes, exits)]
 

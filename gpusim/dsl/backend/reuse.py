@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from gpusim.arch import Kind
 from gpusim.dsl.backend.instruction import Instruction, accumulates, late_reads
-from gpusim.dsl.backend.registers import live_behind, spare_registers
+from gpusim.dsl.backend.registers import MAX_REGISTERS, live_behind, spare_registers
 from gpusim.dsl.backend.uses import Edges
 from gpusim.program import PREDICATE_BASE
 
@@ -19,7 +19,8 @@ FIRST_SHARED = -(1 << 20)
 """Registers that temporaries share are numbered from here, below those of the op table."""
 
 
-def with_reused_registers(codes: Sequence[Sequence[Instruction]], edges: Edges) -> list[list[Instruction]]:
+def with_reused_registers(codes: Sequence[Sequence[Instruction]], edges: Edges,
+                          max_registers: int = MAX_REGISTERS) -> list[list[Instruction]]:
     """The blocks in scheduled order; temporaries read and write the register they share, besides their own.
 
     A block has as many as it needs at once, and those to spare. A register that an access of memory has yet to read is
@@ -32,7 +33,7 @@ def with_reused_registers(codes: Sequence[Sequence[Instruction]], edges: Edges) 
     """
     exits = live_behind(codes, edges)
     return [_share(code, lives_on, spare) if shares_registers(code) else list(code)
-            for code, lives_on, spare in zip(codes, exits, spare_registers(codes, exits), strict=True)]
+            for code, lives_on, spare in zip(codes, exits, spare_registers(codes, exits, max_registers), strict=True)]
 
 
 def shares_registers(code: Sequence[Instruction]) -> bool:

@@ -11,6 +11,7 @@ from gpusim.arch import GpuSpec
 from gpusim.dsl.backend import Block
 from gpusim.dsl.lowering.emitter import Emitter
 from gpusim.dsl.lowering.loops import LoopLowering
+from gpusim.dsl.lowering.rules import registers_at_hand
 from gpusim.dsl.lowering.straight import StraightCode, keeps_addresses
 from gpusim.dsl.lowering.template import StaticTable, Template
 from gpusim.dsl.registers import Registers
@@ -24,12 +25,13 @@ PROLOGUE, EPILOGUE = "prologue", "epilogue"
 
 @dataclass(frozen=True)
 class LoweredRole:
-    """``blocks`` of virtual-register code in execution order, loops as repeated blocks, ending with EXIT; and the most
-    registers per thread that a loop's plan asks for, which ptxas may squeeze."""
+    """``blocks`` of virtual-register code in execution order, loops as repeated blocks, ending with EXIT; the most
+    registers per thread that a loop's plan asks for, which ptxas may squeeze; and how many it may give a thread."""
 
     blocks: list[Block]
     registers_needed: int
     squeezable: bool
+    max_registers: int
 
 
 @dataclass
@@ -81,4 +83,6 @@ def lower_role(blocks: Sequence[BasicBlock], registers: Registers, statics: Stat
     code = list(lowering.lower(blocks))
     plans = [loop.plan for loop in lowering.loops.values()]
     needed = max((plan.registers_needed for plan in plans), default=0)
-    return LoweredRole(code, needed, all(plan.squeezable for plan in plans))
+    squeezable = all(plan.squeezable for plan in plans)
+    most = registers_at_hand(needed, threads, spec) if needed and squeezable else spec.sm.max_registers_per_thread
+    return LoweredRole(code, needed, squeezable, most)

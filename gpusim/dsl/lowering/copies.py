@@ -3,14 +3,26 @@ Leaves out which lanes address what (gpusim.dsl.partition); counts are those of 
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from gpusim.dsl.lowering.emitter import NONE, Emitter
 from gpusim.dsl.registers import Group
 from gpusim.dsl.statements import AsyncCopy
 
-__all__ = ["LoopCopies", "dead_loads", "emit_loop_copy", "piece_predicate", "scaled_pointer", "swizzled",
-           "wide_product", "write_key"]
+__all__ = [
+    "LoopCopies",
+    "Slot",
+    "dead_loads",
+    "emit_loop_copy",
+    "piece_predicate",
+    "places_shared",
+    "scaled_pointer",
+    "swizzled",
+    "wide_product",
+    "write_key",
+]
 
 SWIZZLE_OPS = {"": (), "row": ("LOP3.LUT",), "shifted": ("SHF.R.U32.HI", "LOP3.LUT")}
 """Instructions that put an XOR into the column of a place."""
@@ -25,6 +37,14 @@ class Place:
     column: Group
 
 
+@dataclass(frozen=True)
+class Slot:
+    """Registers that the addresses of copies take one after the other: in shared memory, and the global pointer."""
+
+    address: Group
+    pointer: Group
+
+
 @dataclass
 class LoopCopies:
     """What the copies of one loop share between iterations and between statements of one iteration."""
@@ -33,6 +53,8 @@ class LoopCopies:
     write_stage: Group
     counter: Group
     offset: Group = NONE  # uniform, 64 bits: k in bytes, added to the pointers of all tensors but the first
+    slot: Slot | None = None  # where registers are short, for copies that share their places with no other tensor's
+    places_shared: frozenset[tuple[int, int]] = frozenset()  # (coordinates, stage bytes) of several tensors
     stage_term: Group = NONE
     pointers: dict[tuple[str, int], Group] = field(default_factory=dict)  # (tensor, piece): kept across iterations
     places: dict[tuple[int, int], Place] = field(default_factory=dict)  # (coordinates, piece): kept as well
@@ -44,6 +66,10 @@ class LoopCopies:
         self.shared.clear()
         self.columns.clear()
         self.pitch = self.stage_term = NONE
+
+    def slot_of(self, copy: AsyncCopy) -> Slot | None:
+        """Where the addresses of a copy have no registers of their own, those they share."""
+        return None if (copy.coordinates, copy.stage_bytes) in self.places_shared else self.slot
 
     def shares_offset(self, tensor: str) -> bool:
         """Whether the tensor's pointers stand still and the shared offset moves."""
@@ -63,6 +89,12 @@ def write_key(tensor_number: int) -> int:
     return 2 * tensor_number + 1
 
 
+def places_shared(copies: Sequence[AsyncCopy]) -> frozenset[tuple[int, int]]:
+    """(coordinates, stage bytes) that several of them have in common."""
+    counts = Counter((copy.coordinates, copy.stage_bytes) for copy in copies)
+    return frozenset(place for place, count in counts.items() if count > 1)
+
+
 def dead_loads(emit: Emitter) -> None:
     """ptxas puts these in front of a block's first LDGSTS; the guard is never true."""
     saved, emit.guard = emit.guard, None
@@ -75,9 +107,10 @@ def emit_loop_copy(emit: Emitter, copy: AsyncCopy, state: LoopCopies, key: int) 
     """One statement in a loop: addresses for its pieces, its LDGSTS, and the advance of resident pointers."""
     if not state.shared:
         _begin(emit, state)
-    addresses = [_shared_address(emit, copy, state, piece) for piece in range(copy.count)]
-    pointers = [_pointer(emit, copy, state, piece) for piece in range(copy.count)]
-    for piece, (address, pointer) in enumerate(zip(addresses, pointers, strict=True)):
+    pointers = []
+    for piece in range(copy.count):
+        address, pointer = _shared_address(emit, copy, state, piece), _pointer(emit, copy, state, piece)
+        pointers.append(pointer)
         guards = piece_predicate(emit, copy, _place(emit, copy, state, piece).row)
         emit.op(copy.mnemonic, address, pointer, *guards, piece=piece, memory_key=key)
     if state.resident and not state.shares_offset(copy.source):
@@ -100,16 +133,22 @@ def _begin(emit: Emitter, state: LoopCopies) -> None:
 def _shared_address(emit: Emitter, copy: AsyncCopy, state: LoopCopies, piece: int) -> Group:
     place = (copy.coordinates, copy.stage_bytes, piece)
     if place not in state.shared:
-        known = _place(emit, copy, state, piece)
-        column = (known.column[0], 1)
+        known, slot = _place(emit, copy, state, piece), state.slot_of(copy)
+        column, result = (known.column[0], 1), slot.address if slot else None
         if state.resident:
-            row = emit.new("IMAD", state.write_stage, known.row)
-            state.shared[place] = emit.new("LEA", emit.new("IMAD.U32", row, column))
+            row = _into(emit, result, "IMAD", state.write_stage, known.row)
+            address = _into(emit, result, "IMAD.U32", row, column)
         else:
             column = swizzled(emit, copy.xor, emit.new("IMAD.SHL.U32", column) if copy.xor else column)
             row = emit.new("IMAD", known.row, state.stage_term)
-            state.shared[place] = emit.new("LEA", emit.new("IMAD.IADD", column, row))
+            address = _into(emit, result, "IMAD.IADD", column, row)
+        state.shared[place] = _into(emit, result, "LEA", address)
     return state.shared[place]
+
+
+def _into(emit: Emitter, result: Group | None, mnemonic: str, *sources: Group) -> Group:
+    """An instruction whose result takes a given register, or a fresh one."""
+    return emit.op(mnemonic, *sources, dst=result or emit.registers.vector())
 
 
 def _place(emit: Emitter, copy: AsyncCopy, state: LoopCopies, piece: int) -> Place:
@@ -120,20 +159,22 @@ def _place(emit: Emitter, copy: AsyncCopy, state: LoopCopies, piece: int) -> Pla
 
 
 def _pointer(emit: Emitter, copy: AsyncCopy, state: LoopCopies, piece: int) -> Group:
+    slot = state.slot_of(copy)
+    result = slot.pointer if slot else None
     if state.resident:
         name = (copy.source, piece)
         if name not in state.pointers:
             state.pointers[name] = emit.registers.vector(2)
         fixed = state.pointers[name]
-        return _sum(emit, fixed, state.offset) if state.shares_offset(copy.source) else fixed
+        return _sum(emit, fixed, state.offset, result) if state.shares_offset(copy.source) else fixed
     column = _column(emit, copy, state, piece)
     row = emit.new("VIADD", _place(emit, copy, state, piece).row)
     offset = emit.wide("IMAD.WIDE", row, state.pitch, column)
-    return scaled_pointer(emit, offset)
+    return scaled_pointer(emit, offset, result)
 
 
-def _sum(emit: Emitter, pointer: Group, offset: Group) -> Group:
-    pair = emit.registers.vector(2)
+def _sum(emit: Emitter, pointer: Group, offset: Group, result: Group | None) -> Group:
+    pair = result or emit.registers.vector(2)
     emit.op("IADD3", (pointer[0], 1), (offset[0], 1), dst=(pair[0], 1))
     emit.op("IADD3.X", (pointer[0] + 1, 1), (offset[0] + 1, 1), (pair[0], 1), dst=(pair[0] + 1, 1))
     return pair
@@ -151,9 +192,9 @@ def _column(emit: Emitter, copy: AsyncCopy, state: LoopCopies, piece: int) -> Gr
     return state.columns[name]
 
 
-def scaled_pointer(emit: Emitter, offset: Group) -> Group:
-    """base + 2 * offset in 64 bits."""
-    pair = emit.registers.vector(2)
+def scaled_pointer(emit: Emitter, offset: Group, result: Group | None = None) -> Group:
+    """base + 2 * offset in 64 bits, in ``result`` or fresh registers."""
+    pair = result or emit.registers.vector(2)
     emit.op("LEA", (offset[0], 1), dst=(pair[0], 1))
     emit.op("LEA.HI.X", offset, (pair[0], 1), dst=(pair[0] + 1, 1))
     return pair

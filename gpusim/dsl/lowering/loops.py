@@ -5,7 +5,15 @@ from __future__ import annotations
 
 from gpusim.arch import GpuSpec
 from gpusim.dsl.lowering.compute import emit_simple
-from gpusim.dsl.lowering.copies import LoopCopies, Place, emit_loop_copy, wide_product, write_key
+from gpusim.dsl.lowering.copies import (
+    LoopCopies,
+    Place,
+    Slot,
+    emit_loop_copy,
+    places_shared,
+    wide_product,
+    write_key,
+)
 from gpusim.dsl.lowering.emitter import NONE, Emitter, Instruction
 from gpusim.dsl.lowering.loads import LoopLoads, emit_loop_load, read_key
 from gpusim.dsl.lowering.rules import AddressPlan, plan_addresses
@@ -25,7 +33,10 @@ class LoopLowering:
         self.first_line = body.statements[0].line
         self.trip: Group = registers.uniform()
         shared = registers.uniform(2) if self.plan.shares_offset else NONE
-        self.copies = LoopCopies(self.plan.resident, registers.vector(), registers.vector(), shared)
+        slot = Slot(registers.vector(), registers.vector(2)) if self.plan.in_series else None
+        copies = [statement.spec for statement in body.statements if isinstance(statement.spec, AsyncCopy)]
+        self.copies = LoopCopies(self.plan.resident, registers.vector(), registers.vector(), shared, slot,
+                                 places_shared(copies))
         self.loads = LoopLoads(registers.vector())
         self.wrapped = False  # in this iteration, the read stage has been advanced
 

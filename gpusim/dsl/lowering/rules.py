@@ -44,7 +44,7 @@ from gpusim.arch import GpuSpec
 from gpusim.arch.occupancy import occupancy
 from gpusim.dsl.statements import AsyncCopy, BasicBlock, Code, LoadMatrix, Mma, Spec
 
-__all__ = ["AddressPlan", "fit_registers", "plan_addresses"]
+__all__ = ["AddressPlan", "fit_registers", "plan_addresses", "registers_at_hand"]
 
 SCRATCH_REGISTERS = 16
 """Counters, lane constants and temporaries of a main loop beside what is counted one by one."""
@@ -69,12 +69,14 @@ SQUEEZE = 0.08
 class AddressPlan:
     """``resident``: the global pointers of a loop's copies stay in registers and are advanced; ``registers_needed`` per
     thread for that, which is also the best estimate of what the compiled loop takes. ``shares_offset``: of the resident
-    pointers only the first tensor's are advanced, the others have one uniform offset in common; ``squeezable``: there
-    are addresses that a compiler could compute again to save registers."""
+    pointers only the first tensor's are advanced, the others have one uniform offset in common; ``in_series``: the
+    addresses of copies take the same registers one after the other, because the launch cannot have what they need;
+    ``squeezable``: there are addresses that a compiler could compute again to save registers."""
 
     resident: bool
     registers_needed: int
     shares_offset: bool
+    in_series: bool = False
     squeezable: bool = True
 
 
@@ -94,13 +96,16 @@ def plan_addresses(body: BasicBlock, threads: int, spec: GpuSpec) -> AddressPlan
         needed = _iterator_registers(specs, threads) if multiplies else 0
         return AddressPlan(True, needed, False, squeezable=False)
     copies = [spec for spec in specs if isinstance(spec, AsyncCopy)]
-    places = {(copy.coordinates, copy.stage_bytes): copy.count for copy in copies}
+    places: dict[int, int] = {}
+    for copy in copies:
+        places[copy.coordinates] = max(copy.count, places.get(copy.coordinates, 0))
     own = sum(len(spec.registers) for spec in specs if isinstance(spec, LoadMatrix) and spec.xor == "shifted")
     pieces = sum(copy.count for copy in copies)
     addresses = 4 * pieces + 2 * sum(places.values()) + own
     needed = _fragment_registers(specs) + addresses + SCRATCH_REGISTERS
     resident = needed <= _registers_for(CTAS_AIMED_AT, threads, spec)
-    return AddressPlan(resident, needed, resident and pieces > MOST_OWN_POINTERS)
+    in_series = needed - own > registers_at_hand(needed, threads, spec)
+    return AddressPlan(resident, needed, resident and pieces > MOST_OWN_POINTERS, in_series)
 
 
 def _warpgroup_registers(specs: Sequence[Spec]) -> int:
@@ -139,6 +144,12 @@ def _registers_for(ctas: int, threads: int, spec: GpuSpec) -> int:
     unit, most = spec.sm.register_allocation_unit // spec.sm.threads_per_warp, spec.sm.max_registers_per_thread
     steps = (most, *range(most // unit * unit, 0, -unit))
     return next((step for step in steps if _ctas(step, threads, spec) >= ctas), 0)
+
+
+def registers_at_hand(needed: int, threads: int, spec: GpuSpec) -> int:
+    """The most registers per thread with which as many CTAs fit as with those of a launch whose code needs ``needed``.
+    """
+    return _registers_for(_ctas(fit_registers(needed, threads, spec), threads, spec), threads, spec)
 
 
 def fit_registers(needed: int, threads: int, spec: GpuSpec, *, squeezable: bool = True) -> int:
