@@ -76,15 +76,21 @@ def precedes_other_cta(part, warps, ops, w, best, time):
 def preferred(mach, part, warps, ops, w, best, time, contested):
     """Whether eligible warp ``w`` goes before eligible warp ``best``.
 
-    Under ``grr`` warps of a CTA take turns, but the last one goes on while it can and comes last after a pause; where
-    the tensor pipe or the queue of memory instructions is ``contested``, CTAs have an order.
+    Under ``grr`` the last one goes on while it can, or else comes last of its CTA, whose warps take turns; CTAs have an
+    order, the older one first (issue_turns.csv). Where the tensor pipe or the queue of memory instructions is
+    ``contested`` that order is the first thing to decide.
     """
     last = part.last_slot
-    if mach.policy == GRR and contested and warps[w].cta_slot != warps[best].cta_slot:
-        return precedes_other_cta(part, warps, ops, w, best, time)
-    if mach.policy == GRR and time > part.issue_free and (w == last or best == last):
+    is_last = w == last or best == last
+    paused = time > part.issue_free
+    if mach.policy == GRR and warps[w].cta_slot != warps[best].cta_slot:
+        if contested:
+            return precedes_other_cta(part, warps, ops, w, best, time)
+        if paused or not is_last:
+            return warps[w].age < warps[best].age
+    if mach.policy == GRR and paused and is_last:
         return best == last
-    if (mach.policy == GTO or mach.policy == GRR) and (w == last or best == last):
+    if (mach.policy == GTO or mach.policy == GRR) and is_last:
         return (w == last) != yields(warps[last], ops)
     if mach.policy == LRR or mach.policy == GRR:
         count = len(warps)

@@ -253,8 +253,9 @@ class Sm:
         return best
 
     def _precedes(self, part: Part, warp: WarpModel, best: WarpModel, contested: bool) -> bool:
-        """CTAs: who has not yielded, the older one, but not who issued just now when both could go on. Warps of one:
-        the last one, which comes last after a pause or a yield, else in turn."""
+        """CTAs: the last one while it goes on, then the older one; but where they contend for the tensor pipe or a
+        queue, who has not yielded, the older one, but not who issued just now when both could go on. Warps of one: the
+        last one, which comes last after a pause or a yield, else in turn."""
         last, now = part.last, int(self.env.now)
         is_last = last in (warp, best)
         if contested and warp.cta != best.cta:
@@ -262,7 +263,10 @@ class Sm:
                 return best.yielded
             gets_free = now == part.tensor_free == part.dispatch_free
             return best is last if gets_free and is_last and warp.brisk and best.brisk else warp.age < best.age
-        if is_last and (now > part.dispatch_free or last.yielded):
+        paused = now > part.dispatch_free
+        if warp.cta != best.cta and (paused or not is_last):
+            return warp.age < best.age
+        if is_last and (paused or last.yielded):
             return best is last
         after = last.slot if last else -1
         turns = self.gpu.sm.max_warps
