@@ -56,9 +56,9 @@ class Sm(Section):
 
 class Issue(Section):
     policy: Literal["gto", "lrr", "oldest", "youngest", "grr"] = Field(
-        description="Which ready warp a scheduler prefers; grr: the oldest CTA's where one asks for the tensor pipe or "
-                    "the memory queue; the last one, last after a pause, else the next in turn; who comes just in time "
-                    "keeps the tensor pipe.")
+        description="Which ready warp a scheduler prefers; grr: the last one, but not where one asks for the tensor "
+                    "pipe or the memory queue; the oldest CTA's; of its warps the next in turn, the last one last; who "
+                    "comes just in time keeps the tensor pipe.")
     width: Count = Field(description="Warp instructions a sub-partition issues per cycle.")
     constant_load_cycles: Count = Field(description="Cycles between two LDC of an SM.")
     taken_branch_cycles: Count = Field(description="Cycles from a taken branch to the warp's next instruction.")
