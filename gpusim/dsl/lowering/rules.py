@@ -86,6 +86,8 @@ def plan_addresses(body: BasicBlock, threads: int, spec: GpuSpec) -> AddressPlan
     Needed: fragments and accumulators, four registers per piece (pointer and shared-memory address in flight), two per
     place, one per ldmatrix with an address of its own, and SCRATCH_REGISTERS. Within 8 registers of what ptxas reports
     for 58 of the 60 kernels in gemm.cu, and the number of CTAs per SM that follows is right for all of them.
+    Copies take turns where all that does not fit without the ldmatrix addresses, which a compiler computes again sooner
+    (register_targets.csv).
     """
     specs = [statement.spec for statement in body.statements]
     accumulators = _warpgroup_registers(specs)
