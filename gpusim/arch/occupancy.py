@@ -24,6 +24,7 @@ class Occupancy:
     limits: Mapping[str, int]
     warps_per_sm: int
     theoretical_pct: float  # resident warps in percent of the most an SM holds
+    shared_bytes_per_cta: int  # of the SM's, with what the driver keeps
     refusal: UserError | None = None
 
 
@@ -37,9 +38,10 @@ def occupancy(spec: GpuSpec, threads_per_cta: int, registers_per_thread: int, sh
     _check_arguments(threads_per_cta, registers_per_thread, shared_bytes)
     sm = spec.sm
     warps = -(-threads_per_cta // sm.threads_per_warp)
+    allocated = _allocated_shared_bytes(sm, shared_bytes)
     limits = {
         "registers": _register_limit(sm, warps, registers_per_thread),
-        "shared_mem": sm.shared_bytes // _allocated_shared_bytes(sm, shared_bytes),
+        "shared_mem": sm.shared_bytes // allocated,
         "warps": min(sm.max_warps, sm.max_threads // sm.threads_per_warp) // warps,
         "blocks": sm.max_ctas,
     }
@@ -47,7 +49,7 @@ def occupancy(spec: GpuSpec, threads_per_cta: int, registers_per_thread: int, sh
     limiter, refusal = _refusal(spec, threads_per_cta, registers_per_thread, shared_bytes, limits) or (limiter, None)
     resident = 0 if refusal else limits[limiter] * warps
     return Occupancy(-1 if refusal else limits[limiter], limiter, limits, resident,
-                     100.0 * resident / sm.max_warps, refusal)
+                     100.0 * resident / sm.max_warps, allocated, refusal)
 
 
 def check_launch(spec: GpuSpec, threads_per_cta: int, registers_per_thread: int, shared_bytes: int) -> Occupancy:

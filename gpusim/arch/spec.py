@@ -85,6 +85,8 @@ class Mio(Section):
     kept_return_cycles: Cycles = Field(description="From then to when the LSU takes what waits for them.")
     waiting_accesses: Count = Field(le=8, description="Instructions that have left the buffer and wait for a path "
                                     "through the data stage; the next one waits at its front, and all behind it.")
+    waiting_stores: Count = Field(le=32, description="Stores to global memory that have left the buffer and wait for "
+                                  "the data stage; loads pass those in the buffer, too, a barrier only these.")
     operand_bytes_per_cycle: Count = Field(description="Addresses and data one sub-partition sends to the LSU.")
     address_interval_cycles: Count = Field(
         description="Least cycles between memory instructions that the LSU takes from a sub-partition.")
@@ -129,6 +131,10 @@ class L1(Section):
     copy_write_lead_cycles: Cycles = Field(
         description="Cycles that writing a cp.async takes besides its turns (gpusim.memory.copy_writes).")
     commit_write_cycles: Cycles = Field(description="What the end of a cp.async group takes there.")
+    stores_from_bytes: Amount = Field(description="Where the part of this memory begins in which the SM's port reads "
+                                                  "lines of stores, beside accesses to shared memory from there on.")
+    line_read_cycles: Rate = Field(description="What the port takes of that part for a line of a store,")
+    sector_read_cycles: Rate = Field(description="and for one of which only one sector is written.")
 
 
 class Noc(Section):
@@ -148,6 +154,7 @@ class Noc(Section):
     sm_write_bytes_per_cycle: Rate = Field(description="Bytes one SM sends to L2 per cycle.")
     unfilled_line_cycles: Cycles = Field(
         description="Cycles more that an SM's port takes for a line of which a sector is written in part.")
+    store_exit_cycles: Cycles = Field(description="From a store's turn at the data stage to its first at the port.")
     store_lines: Count = Field(ge=32, le=64, description="Lines of stores that wait in front of the port they take.")
     stores_in_flight: Count = Field(
         le=1024, description="Cycles of the port whose stores L2 has not confirmed, with those in front of it.")

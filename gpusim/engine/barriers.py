@@ -6,7 +6,7 @@ from __future__ import annotations
 from numba import njit
 
 from gpusim.engine.operands import ARRIVE_ONLY
-from gpusim.engine.queues import WRITES, turn_in_buffer
+from gpusim.engine.queues import turn_in_buffer
 from gpusim.engine.scoreboards import ready_time
 from gpusim.engine.state import NAMED_BARRIERS, NEVER, QUEUE_ENTRIES
 
@@ -80,13 +80,12 @@ def open_barrier(st, ops, s, w, barrier, end, time):
 @njit(cache=True, nogil=True)
 def issue_barrier(st, mach, ops, s, w, row, time):
     """BAR comes to the barrier unit at once, whatever is queued (store_meet.csv). Loads and copies behind it stay in
-    their queues, and the warp at its next BAR, until those in front of it, of all its warps, have been taken; stores
-    to global memory do not count."""
+    their queues, and the warp at its next BAR, until those in front of it, of all its warps, have been taken."""
     warp, barrier = st.warps[s, w], row.operand & 15
     slot = st.slots[s, warp.cta_slot]
     if not row.operand & ARRIVE_ONLY:
         warp.barrier_end, warp.behind = NEVER + barrier, 1 + barrier
-    warp.fenced, warp.before_fence = barrier, warp.queued - warp.stores_queued
+    warp.fenced, warp.before_fence = barrier, warp.queued
     slot.unfenced[barrier] += warp.before_fence > 0
     end = arrive(st.sms[s], slot, warp, mach, row.operand, time)
     if end:
@@ -94,11 +93,10 @@ def issue_barrier(st, mach, ops, s, w, row, time):
 
 
 @njit(cache=True, nogil=True)
-def follow_barrier(st, ops, s, w, work, time):
+def follow_barrier(st, ops, s, w, time):
     """The load/store unit has taken an instruction for which the warp's BAR may have waited."""
     warp = st.warps[s, w]
-    warp.stores_queued -= work == WRITES
-    if work == WRITES or warp.before_fence == 0:
+    if warp.before_fence == 0:
         return
     warp.before_fence -= 1
     if warp.before_fence == 0:

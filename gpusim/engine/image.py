@@ -23,12 +23,14 @@ from gpusim.program import NO_ACCESS, PREDICATE_BASE, UNIFORM_BASE, AccessTable,
 __all__ = ["IMAGE_ACCESS", "IMAGE_OP", "ProgramImage", "image_of"]
 
 IMAGE_OP = np.dtype([
-    ("global_offset", "<i8"), ("pc", "<i4"), ("access", "<i4"), ("operand", "<i4"), ("interval", "<u2"),
-    ("latency", "<u2"), ("stall", "u1"), ("wait_mask", "u1"), ("write_barrier", "u1"), ("read_barrier", "u1"),
-    ("kind", "u1"), ("pipe", "u1"), ("flags", "u1"), ("queue", "i1"), ("operand_cycles", "u1"), ("path_cycles", "u1"),
+    ("global_offset", "<i8"), ("shared_offset", "<i4"), ("pc", "<i4"), ("access", "<i4"), ("operand", "<i4"),
+    ("interval", "<u2"), ("latency", "<u2"), ("stall", "u1"), ("wait_mask", "u1"), ("write_barrier", "u1"),
+    ("read_barrier", "u1"), ("kind", "u1"), ("pipe", "u1"), ("flags", "u1"), ("queue", "i1"), ("operand_cycles", "u1"),
+    ("path_cycles", "u1"),
     ("lead_cycles", "u1"), ("hold_cycles", "u1"), ("registers", "u1"), ("places", "u1"), ("return_cycles", "u1"),
-    ("kept", "u1"), ("crossing_cycles", "u1"), ("cached", "u1"), ("wide", "u1"), ("triple", "u1"), ("vector", "u1"),
-    ("fetches", "u1"), ("reads", "u1"), ("piece", "<u2"), ("unit", "u1"), ("constant", "u1"),
+    ("kept", "u1"), ("address_cycles", "u1"), ("data_turns", "u1"), ("data_lead", "u1"), ("cached", "u1"),
+    ("wide", "u1"), ("triple", "u1"), ("vector", "u1"), ("fetches", "u1"), ("reads", "u1"), ("piece", "<u2"),
+    ("unit", "u1"), ("constant", "u1"),
 ], align=True)
 """flags: 1 active, 2 the warp's next instruction is elsewhere (a taken branch), 4 yield, 8 variable latency,
 16 a miss in L2 brings the whole line, 32 waits until the SM's writes have been performed, 64 depends on a flag: then
@@ -39,8 +41,9 @@ queue; the number says which throttle it is. An instruction that is predicated o
 operand_cycles: how long its addresses and data take to the load/store unit; path_cycles: until the next one's can
 follow; lead_cycles: until all but the last register are there, when a shared access can start; hold_cycles: how long
 reading them keeps the dispatcher from its own; registers: how many it reads; places: what it takes of the unit's
-buffer; return_cycles: until others learn that it has left them; kept: registers that it stores; crossing_cycles: of
-the path that all sub-partitions share. cached: a load that L1 keeps. wide: reads its registers in two passes. triple:
+buffer; return_cycles: until others learn that it has left them; kept: registers that it stores; address_cycles,
+data_turns: of the paths that all sub-partitions share, for addresses and what is stored; data_lead: until the first of
+these has been read. cached: a load that L1 keeps. wide: reads its registers in two passes. triple:
 reads three registers; vector: one or two, in one pass, 2 if it writes predicates only. fetches: a tensor instruction
 with a new A; reads: its kind, see gpusim.engine.register_reads. piece: of the code, see gpusim.engine.fetch. unit:
 whose room it needs to issue, a pipe or QUEUE. constant: line that it reads, see gpusim.engine.fetch. stall: the
@@ -51,13 +54,14 @@ IMAGE_ACCESS = np.dtype([
     ("first", "<i4"), ("count", "<i4"), ("tensor", "<i4"), ("wavefronts", "<u2"), ("ideal", "<u2"),
     ("conflicts", "<f4"), ("data_cycles", "<i4"), ("early_cycles", "<i4"), ("tag_cycles", "<i4"),
     ("copy_cycles", "<i4"), ("copy_lag", "<i4"),
-    ("bulk_bytes", "<i4"), ("cta_mask", "<i4"),
+    ("bulk_bytes", "<i4"), ("cta_mask", "<i4"), ("shared_last", "<i4"), ("line_reads", "<f4"),
 ], align=True)
 """One access of one warp; first and count name rows of the requests, data_cycles what its data take of the data stage
 when they come from memory, or of the SM's port when they go there; early_cycles how many of these are over when the
 last data come, as lines pass one by one and half of them take as long as whole ones; tag_cycles what it takes of the
 tag stage; copy_cycles how long writing the data of a copy that bypasses L1 takes; copy_lag by how much later it is seen
-to have left.
+to have left; shared_last: highest shared address, behind the op's shared_offset; line_reads: how long a store's lines
+are read on their way to the port.
 Of a bulk copy: bulk_bytes in shared memory, wavefronts and tag_cycles what it takes of the data stage and of the TMA
 unit. Of an mbarrier op: bulk_bytes is the number of lanes that take part. cta_mask: as AccessTable has it."""
 
@@ -66,7 +70,7 @@ WAITS, GOES_ON = "UMOV", "R2UR"
 """Behind a deferred BAR arithmetic of fixed latency goes on, and all else waits: loads and stores, special registers,
 constants, branches, NOPs, the XU; of the uniform datapath UMOV waits, R2UR does not (deferred.csv)."""
 WHOLE_LINE_HINT = "LTC128B"  # PTX: .L2::128B
-WIDE = "IMAD.WIDE"  # 64-bit sums
+WIDE, CLOCK = "IMAD.WIDE", "CS2R"  # 64-bit sums; what reads the clock
 FENCE_MNEMONIC, CTA_SCOPE = "MEMBAR", "CTA"  # within a CTA everything is in order anyway
 PAST_L1 = ("STRONG.GPU", "STRONG.SYS", "BYPASS")  # PTX: .cg, .relaxed.gpu, .volatile, cp.async.cg
 BULK_OPERATIONS, MBARRIER_OPERATION = ("TMALDG", "TMASTG"), "MBAR"
@@ -117,12 +121,13 @@ def image_of(program: Program, spec: GpuSpec) -> ProgramImage:
                       for static in program.statics], np.int64)
     stops = (table["kind"] == Kind.barrier) & [static.mnemonic != DEFERRED for static in program.statics]
     fenced = _waits_for_barrier(program, table)
-    wide = np.array([static.mnemonic.startswith(WIDE) for static in program.statics], bool)
+    wide, clocks = (np.array([static.mnemonic.startswith(name) for static in program.statics], bool)
+                    for name in (WIDE, CLOCK))
     reads = np.array([spec.tensor_reads.index(spec.reads_beside(static.mnemonic)) for static in program.statics],
                      np.uint8)
     roles = [role for cta in program.classes for role in cta.roles]
     accesses, requests, access_first = _accesses(program, roles, spec)
-    ops = [_ops(role, table, hints, stops, fenced, wide, reads, first, spec)
+    ops = [_ops(role, table, hints, stops, fenced, wide, clocks, reads, first, spec)
            for role, first in zip(roles, access_first, strict=True)]
     for role, part in zip(roles, ops, strict=True):
         asynchronous_operands(part, role, program, spec)
@@ -180,12 +185,13 @@ def _is_fence(mnemonic: str) -> bool:
 
 def _ops(
     role: RoleProgram, table: np.ndarray, hints: np.ndarray, stops: np.ndarray, fenced: np.ndarray, wide: np.ndarray,
-    reads: np.ndarray, access_first: int, spec: GpuSpec,
+    clocks: np.ndarray, reads: np.ndarray, access_first: int, spec: GpuSpec,
 ) -> np.ndarray:
     source, cost = role.ops, table[role.ops["pc"]]
     image = np.zeros(len(source), IMAGE_OP)
     image["queue"] = -1
-    for name in ("global_offset", "pc", "operand", "stall", "wait_mask", "write_barrier", "read_barrier"):
+    for name in ("global_offset", "shared_offset", "pc", "operand", "stall", "wait_mask", "write_barrier",
+                 "read_barrier"):
         image[name] = source[name]
     image["kind"], image["pipe"] = cost["kind"], cost["pipe"]
     image["interval"], image["latency"] = cost["issue_interval"], cost["latency"]
@@ -209,16 +215,21 @@ def _ops(
     image["return_cycles"] = np.where(copies, spec.mio.copy_return_cycles, spec.mio.buffer_return_cycles)
     image["kept"] = data
     image["hold_cycles"] = registers * spec.mio.register_read_cycles
-    image["crossing_cycles"] = _crossing_cycles(cost["kind"], data, spec) * (registers > 0)
+    image["address_cycles"] = np.where(copies, spec.mio.copy_address_cycles, spec.mio.address_cycles) * (registers > 0)
+    image["data_turns"] = turns = _data_turns(cost["kind"], data, spec)
+    image["data_lead"] = np.maximum(np.ceil((registers - turns + 1) * cycles) - 1, 0)
     image["lead_cycles"] = np.ceil(np.maximum(registers - 1.0, 0.0) * cycles)
     image["reads"] = reads[source["pc"]]
-    _slow_reads(image, source, wide[source["pc"]], spec)
+    _slow_reads(image, source, wide[source["pc"]], clocks[source["pc"]], spec)
     return image
 
 
-def _slow_reads(image: np.ndarray, source: np.ndarray, wide: np.ndarray, spec: GpuSpec) -> None:
+def _slow_reads(
+    image: np.ndarray, source: np.ndarray, wide: np.ndarray, clocks: np.ndarray, spec: GpuSpec
+) -> None:
     """Mark what reads three registers, IMAD.WIDE, and tensor instructions whose A operand is not in the reuse cache
-    (operand_reads.csv, operand_streams.csv). Stall counts run from the last pass over an instruction's registers."""
+    (operand_reads.csv, operand_streams.csv). Stall counts run from the last pass over an instruction's registers; what
+    reads the clock behind it does so at once, and keeps the next one waiting (access_reads.csv, STG)."""
     active = source["active"] > 0
     vectors = np.where(source["src_start"] < PREDICATE_BASE, source["src_count"], 0).sum(1)
     image["wide"] = wide & active
@@ -226,7 +237,9 @@ def _slow_reads(image: np.ndarray, source: np.ndarray, wide: np.ndarray, spec: G
     image["triple"] = arithmetic & (vectors >= 3)
     sets_predicates = (source["dst_start"] >= PREDICATE_BASE) & (source["dst_start"] < UNIFORM_BASE)
     image["vector"] = (arithmetic & (vectors > 0) & (vectors < 3) & ~wide) * (1 + sets_predicates)
-    image["stall"] += np.uint8(spec.issue.wide_pass_cycles) * image["wide"]
+    before_clock = image["wide"] * np.append(clocks[1:], False)
+    held = image["wide"] - before_clock + np.append(np.uint8(0), before_clock[:-1])
+    image["stall"] += np.uint8(spec.issue.wide_pass_cycles) * held
     tensor = image["kind"] == Kind.mma
     multiplicands = source["src_start"][:, 0]
     previous, rows = multiplicands.copy(), np.flatnonzero(tensor)
@@ -255,12 +268,10 @@ def _mark_cached(program: Program, table: np.ndarray, ops: list[np.ndarray]) -> 
         image["cached"] = keeps[image["pc"]] & (image["flags"] & FLAG == 0)
 
 
-def _crossing_cycles(kinds: np.ndarray, data: np.ndarray, spec: GpuSpec) -> np.ndarray:
-    """What is stored, ``data`` registers, goes beside the address, to global memory behind it (access_reads.csv)."""
-    addresses = np.where(kinds == Kind.async_copy, spec.mio.copy_address_cycles, spec.mio.address_cycles)
-    cycles = np.ceil(data * REGISTER_BYTES / spec.mio.store_data_bytes_per_cycle)
-    to_global = np.isin(kinds, (Kind.global_store, Kind.atomic))
-    return np.where(to_global, addresses + cycles, np.maximum(addresses, cycles))
+def _data_turns(kinds: np.ndarray, data: np.ndarray, spec: GpuSpec) -> np.ndarray:
+    """What is stored, ``data`` registers, and the upper half of an address of global memory (access_reads.csv)."""
+    turns = np.ceil(data * REGISTER_BYTES / spec.mio.store_data_bytes_per_cycle).astype(np.int64)
+    return turns + np.isin(kinds, (Kind.global_store, Kind.atomic)) * (data > 0)
 
 
 def _address_registers(kinds: np.ndarray) -> np.ndarray:
@@ -303,6 +314,7 @@ def _accesses(
         part["tag_cycles"] = _tag_cycles(table, bypasses, spec)
         _copy_writes(table, part, bypasses, spec)
         _bulk_costs(table, part, spec)
+        part["shared_last"] = table.shared_address.max(-1)
         first.append(total)
         rows.append(part.reshape(-1))
         requests.append(table.requests)
@@ -350,7 +362,8 @@ def _crossings(table: AccessTable, accesses: np.ndarray, bypasses: np.ndarray) -
 
 
 def _write_cycles(table: AccessTable, accesses: np.ndarray, spec: GpuSpec) -> None:
-    """Cycles that stores take of the SM's port: sectors one by one, and more for a line with one that is not filled."""
+    """Cycles that stores take of the SM's port: sectors one by one, and more for a line with one that is not filled;
+    and of the data array, where the port reads them."""
     stores = np.array([operation.startswith(STORE_PREFIXES) for operation in table.operation], bool)
     passed = np.append(0, np.cumsum(np.bitwise_count(table.requests["sector_mask"]).astype(np.int64)))
     first, last = table.request_first[stores], table.request_first[stores] + table.request_count[stores]
@@ -362,6 +375,10 @@ def _write_cycles(table: AccessTable, accesses: np.ndarray, spec: GpuSpec) -> No
             partly[i] = np.minimum(table.request_count[row], -(-room // (spec.l2.sector_bytes // 2)))
         else:
             partly[i] = lines_in_part(table.global_offset[row], int(table.bytes_per_lane[row]), table.lane_mask[row])
+    read = np.where(np.bitwise_count(table.requests["sector_mask"]) > 1, spec.l1.line_read_cycles,
+                    spec.l1.sector_read_cycles)
+    read = np.append(0.0, np.cumsum(read))
+    accesses["line_reads"][stores] = read[last] - read[first]
     data_cycles = sectors * spec.l2.sector_bytes / spec.noc.sm_write_bytes_per_cycle
     accesses["data_cycles"][stores] = np.ceil(data_cycles + partly * spec.noc.unfilled_line_cycles)
 

@@ -22,7 +22,7 @@ from gpusim.engine.queues import (
     pass_buffer,
     take_head,
 )
-from gpusim.engine.register_reads import operands_read, read_operands, uses_tensor
+from gpusim.engine.register_reads import cross_data, operands_read, read_operands, uses_tensor
 from gpusim.engine.resources import (
     leave_buffer,
     occupy_tags,
@@ -58,25 +58,25 @@ def count_shared(sm, access, side):
 
 
 @njit(cache=True, nogil=True)
-def pass_in_order(sm, warp, mach, row, arrival, waves, start):
+def pass_in_order(sm, warp, mach, row, arrival, waves, start, beside_stores=False):
     """Take a path through the data stage behind all other shared-memory accesses of the warp.
 
     Those that wait for others of their warp keep no other warp waiting (load_order.csv).
     """
-    _, warp.data_free = leave_buffer(sm, mach, row, start, arrival, waves, warp.data_free)
+    _, warp.data_free = leave_buffer(sm, mach, row, start, arrival, waves, warp.data_free, beside_stores)
     keep_registers(sm, mach, row, warp.data_free)
     sm.drained = max(sm.drained, warp.data_free + mach.barrier_after_access)
     sm.counters[STAGE_CYCLES] += waves
 
 
 @njit(cache=True, nogil=True)
-def shared_access(sm, warp, mach, row, waves, groups, start, late):
+def shared_access(sm, warp, mach, row, waves, groups, start, late, beside_stores):
     """LDS, LDSM, STS, STSM, SHFL: operands, then a path through the data stage.
 
     Results are in registers ``late`` cycles later than usual. The latency of an instruction is that of one wavefront.
     """
     arrival = pass_addresses(sm, start, groups) + row.lead_cycles
-    pass_in_order(sm, warp, mach, row, arrival, waves, start)
+    pass_in_order(sm, warp, mach, row, arrival, waves, start, beside_stores)
     settle_board(warp, row.write_barrier, warp.data_free + row.latency - mach.wavefront_interval + late)
     settle_board(warp, row.read_barrier, operands_read(mach, start, row))
     sm.counters[LDSM_COUNT] += row.kind == LDMATRIX
@@ -158,7 +158,7 @@ def expect_answers(warp, token, is_copy, more):
 def hit_l1(sm, warp, mach, access, token, is_copy, leaves):
     """All sectors of an access are in L1: they cross the data stage as those of shared memory do."""
     waves = np.int64(access.data_cycles)
-    warp.data_free = max(pass_data_stage(sm, mach, leaves, waves, warp.data_free), sm.tag_stage)
+    warp.data_free = max(pass_data_stage(sm, mach, leaves, waves, warp.data_free)[1], sm.tag_stage)
     sm.counters[STAGE_CYCLES] += waves
     there = warp.data_free + mach.l1_after_data
     if is_copy:
@@ -222,14 +222,16 @@ def reach_memory(st, mach, acc, bases, win, s, w, row, op, token, start):
 def reach_shared(st, mach, acc, win, s, w, row, op, start, late):
     """A shared-memory access, or a shuffle, which has no addresses. What works out banks takes an ldmatrix at once
     (store_meet.csv: of four that come together two and two have their data), other accesses by groups of lanes."""
-    sm, warp, waves, groups = st.sms[s], st.warps[s, w], np.int64(1), np.int64(1)
+    sm, warp, waves, groups, beside_stores = st.sms[s], st.warps[s, w], np.int64(1), np.int64(1), False
     loads = row.kind == SHARED_LOAD or row.kind == LDMATRIX
     if row.access >= 0:
         access = acc[row.access + warp.warp_row]
         waves = np.int64(access.wavefronts)
         groups = np.int64(1 if row.kind == LDMATRIX else access.ideal)
+        place = warp.cta_slot * mach.cta_shared_bytes + row.shared_offset + access.shared_last
+        beside_stores = place >= mach.stores_from
         count_shared(sm, access, LOAD if loads else STORE)
-    shared_access(sm, warp, mach, row, waves, groups, start, late)
+    shared_access(sm, warp, mach, row, waves, groups, start, late, beside_stores)
     record_stage(win, sm, w, warp, row.pc, op, waves)
 
 
@@ -266,7 +268,9 @@ def accept(st, mach, ops, acc, bases, win, s, time):
     else:
         late = mach.write_beside_tensor if uses_tensor(part, time) else 0
         start = read_operands(part, mach, win, row, time)
-        sm.address_path = time + row.crossing_cycles
+        sm.address_path = time + row.address_cycles
+        if row.data_turns:
+            start += cross_data(sm, part, row, start)
         if work == SIGNALS:
             use_mbarrier(st, mach, ops, acc, win, s, w, row, part.queue_token[i], start)
             record_stage(win, sm, w, warp, row.pc, op, np.int64(1))
@@ -274,6 +278,6 @@ def accept(st, mach, ops, acc, bases, win, s, time):
             reach_shared(st, mach, acc, win, s, w, row, op, start, np.int64(late))
         else:
             reach_memory(st, mach, acc, bases, win, s, w, row, op, part.queue_token[i], start)
-    follow_barrier(st, ops, s, w, work, time)
+    follow_barrier(st, ops, s, w, time)
     choose_next(sm, st.parts[s], mach, time)
     return p, w

@@ -35,6 +35,10 @@ class Machine(NamedTuple):
     kept_registers: int
     kept_return: int
     waiting_accesses: int
+    buffer_return: int
+    waiting_stores: int
+    stores_from: int
+    cta_shared_bytes: int
     read_release_base: int
     wavefront_interval: int
     tag_interval: int
@@ -81,6 +85,7 @@ class Machine(NamedTuple):
     dram_write_cycles_per_byte: float
     stores_in_flight: int
     store_lines: int
+    store_exit: int
     sms_per_request: int
     l1_after_data: int
     mbarrier_arrive: int
@@ -117,6 +122,9 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         buffer_entries=spec.mio.buffer_entries,
         kept_registers=spec.mio.kept_registers, kept_return=spec.mio.kept_return_cycles,
         waiting_accesses=spec.mio.waiting_accesses,
+        buffer_return=spec.mio.buffer_return_cycles, waiting_stores=spec.mio.waiting_stores,
+        stores_from=spec.l1.stores_from_bytes - spec.sm.shared_reserved_bytes_per_cta,
+        cta_shared_bytes=0,
         read_release_base=spec.mio.read_release_base_cycles,
         wavefront_interval=spec.shared.latency_cycles_per_wavefront,
         tag_interval=spec.l1.tag_interval_cycles,
@@ -162,7 +170,7 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         dram_channels=spec.dram.channels,
         dram_read_cycles_per_byte=spec.dram.channels / spec.dram.read_bytes_per_cycle,
         stores_in_flight=spec.noc.stores_in_flight,
-        store_lines=spec.noc.store_lines,
+        store_lines=spec.noc.store_lines, store_exit=spec.noc.store_exit_cycles,
         dram_write_cycles_per_byte=spec.dram.channels / spec.dram.write_bytes_per_cycle,
         sms_per_request=spec.noc.sms_per_request,
         l1_after_data=spec.l1.hit_latency_cycles - _address_cycles(spec)

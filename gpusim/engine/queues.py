@@ -37,7 +37,6 @@ def enqueue(sm, parts, mach, p, warp, w, work, token, row, time):
     note_room(part, mach)
     part.queue_places[i], part.queue_kept[i] = row.places, row.kept
     warp.queued += 1
-    warp.stores_queued += work == WRITES
     if part.queue_last == part.queue_first + 1 and time <= sm.next_turn:  # else another one has its turn and keeps it
         choose_next(sm, parts, mach, time)
 
@@ -60,12 +59,12 @@ def head_time(sm, part, mach):
 
 @njit(cache=True, nogil=True, forceinline=True)
 def room_time(sm, part, mach):
-    """When there is room for that instruction in the load/store unit's buffer, for what it stores, and on the path that
-    all sub-partitions share."""
+    """When there is room for that instruction in the load/store unit's buffer, beside stores to global memory, for what
+    it stores, and on the path that all sub-partitions share."""
     i = part.queue_first % QUEUE_ENTRIES
     room = max(places_free(sm.buffer, sm.buffer_head, mach.buffer_entries, part.queue_places[i]),
                places_free(sm.kept, sm.kept_head, mach.kept_registers, part.queue_kept[i]))
-    return max(room, sm.address_path)
+    return max(max(room, sm.stores[sm.stores_head]), sm.address_path)
 
 
 @njit(cache=True, nogil=True, forceinline=True)

@@ -11,8 +11,8 @@ from gpusim.arch.instructions import Pipe
 from gpusim.engine.image import ACTIVE
 from gpusim.engine.state import HOLDS, TENSOR_READS, VECTOR_PLACES
 
-__all__ = ["charge_vector", "dispatch_time", "hold_tensor", "operands_read", "read_operands", "reads_of_kinds",
-           "uses_tensor"]
+__all__ = ["charge_vector", "cross_data", "dispatch_time", "hold_tensor", "operands_read", "read_operands",
+           "reads_of_kinds", "uses_tensor"]
 
 LSU, NO_PIPE, UNIFORM, TENSOR = int(Pipe.lsu), int(Pipe.none), int(Pipe.uniform), int(Pipe.tensor)
 
@@ -86,6 +86,16 @@ def read_operands(part, mach, win, row, time):
     part.hold_end[part.hold_last % HOLDS] = start + mach.read_release_base + row.hold_cycles
     part.hold_last += 1
     return start
+
+
+@njit(cache=True, nogil=True)
+def cross_data(sm, part, row, start):
+    """What all sub-partitions store takes one path, a register a cycle, beside their addresses. Returns by how much
+    later than read it is all there (access_reads.csv)."""
+    sm.data_path = max(sm.data_path, start + row.data_lead) + row.data_turns
+    late = max(0, sm.data_path - (start + row.operand_cycles))
+    part.operand_free += late
+    return late
 
 
 @njit(cache=True, nogil=True)

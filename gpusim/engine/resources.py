@@ -3,6 +3,7 @@ Leaves out reads of registers (gpusim.engine.register_reads) and which warp gets
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
 from gpusim.arch.instructions import Pipe
@@ -16,6 +17,7 @@ __all__ = [
     "occupy_tags",
     "pass_addresses",
     "pass_data_stage",
+    "pass_lines",
     "pass_tag_stage",
     "tag_room",
     "take_pipe",
@@ -64,33 +66,68 @@ def show_wavefronts(sm, arrival, waves):
 
 
 @njit(cache=True, nogil=True)
-def pass_data_stage(sm, mach, arrival, waves, earliest):
-    """Take a path through the SM's 128-byte data stage from ``earliest`` on, not before ``arrival``: that of all free
-    ones which has been so for the shortest time, else the first to get free. Returns when the path is free again.
+def choose_path(sm, mach, begin):
+    """The path through the SM's 128-byte data stage for what can begin then: that of all free ones which has been so
+    for the shortest time, else the first to get free.
 
     A path moves a wavefront every other cycle, so the stage moves one per cycle only while two accesses are under way;
     those of one warp follow each other (data_paths.csv).
     """
-    show_wavefronts(sm, arrival, waves)
-    best, begin = 0, max(arrival, earliest)
+    best = 0
     for i in range(1, mach.data_paths):
         free, other = sm.paths[i], sm.paths[best]
         if (free <= begin < other) or (free <= begin and free > other) or other > free > begin:
             best = i
-    sm.paths[best] = max(begin, sm.paths[best]) + mach.wavefront_interval * waves
-    return sm.paths[best]
+    return best
 
 
 @njit(cache=True, nogil=True)
-def leave_buffer(sm, mach, row, time, arrival, waves, earliest):
+def lost_to_port(sm, begin, cycles):
+    """By how much an access takes longer while the port reads lines of stores beside it (store_halves.csv)."""
+    if begin >= sm.write_port or begin + cycles <= sm.port_begun:
+        return 0
+    beside = cycles - max(0, sm.port_begun - begin)
+    until = sm.write_port - max(begin, sm.port_begun)
+    return np.int64(sm.port_share * min(beside / (1.0 - sm.port_share), until))
+
+
+@njit(cache=True, nogil=True)
+def pass_data_stage(sm, mach, arrival, waves, earliest, beside_stores=False):
+    """Take a path through the data stage from ``earliest`` on, not before ``arrival``; ``beside_stores``: to the part
+    of the data array that stores share. Returns (when it begins, when the path is free again)."""
+    show_wavefronts(sm, arrival, waves)
+    begin = max(arrival, earliest)
+    path = choose_path(sm, mach, begin)
+    begin = max(begin, sm.paths[path])
+    cycles = mach.wavefront_interval * waves
+    if beside_stores:
+        cycles += lost_to_port(sm, begin, cycles)
+    sm.paths[path] = begin + cycles
+    return begin, sm.paths[path]
+
+
+@njit(cache=True, nogil=True)
+def pass_lines(sm, mach, arrival, lines, room):
+    """The same for lines of a store, behind all others: the last one passes when its queue has ``room``, and they keep
+    their path until then."""
+    show_wavefronts(sm, arrival, lines)
+    begin = max(arrival, sm.stores_passed)
+    path = choose_path(sm, mach, begin)
+    begin = max(begin, sm.paths[path])
+    sm.paths[path] = sm.stores_passed = max(begin + mach.wavefront_interval * lines, room)
+    return begin, sm.stores_passed
+
+
+@njit(cache=True, nogil=True)
+def leave_buffer(sm, mach, row, time, arrival, waves, earliest, beside_stores=False):
     """From the front of the buffer through the data stage, in order: (when the front is left, when it has passed).
 
     It is at the front not before ``time``. What cannot begin at once leaves it when one of a few places behind it is
     free, and waits there; when none is, it stays, and all behind it wait (access_reads.csv).
     """
     front = turn_in_buffer(sm, time)
-    passed = pass_data_stage(sm, mach, max(arrival, front), waves, earliest)
-    begun, place = passed - mach.wavefront_interval * waves, 0
+    begun, passed = pass_data_stage(sm, mach, max(arrival, front), waves, earliest, beside_stores)
+    place = 0
     for i in range(1, mach.waiting_accesses):
         if sm.waiting[i] < sm.waiting[place]:
             place = i

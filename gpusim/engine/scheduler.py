@@ -294,7 +294,7 @@ def complete(sm, part, mach, warp, ops, done):
     """
     passed = np.int64(done.time)
     if done.data_cycles:
-        passed = pass_data_stage(sm, mach, passed, done.data_cycles, passed) + 1
+        passed = pass_data_stage(sm, mach, passed, done.data_cycles, passed)[1] + 1
         passed -= mach.wavefront_interval * (done.early + 1)
     sm.counters[STAGE_CYCLES] += done.data_cycles
     if done.age != warp.age or not (warp.live or warp.async_arrivals):

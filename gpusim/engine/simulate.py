@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from gpusim.arch import GpuSpec, occupancy
+from gpusim.arch import GpuSpec, Occupancy, occupancy
 from gpusim.arch.instructions import Kind
 from gpusim.engine.blocks import BlockScheduler, fill_order
 from gpusim.engine.clusters import Clusters, ClusterScheduler, check_clusters, longest_window
@@ -94,13 +94,15 @@ def simulate(
                         window_cycles=window_cycles, workers=workers, policy=policy, progress=progress)
         return simulate_in_turn(program, _memory(program, spec, l2), lambda launch, left, start: again(
             launch, record=record and record.moved(-start), memory=left), flush=flush)
-    blocks_per_sm = _blocks_per_sm(program, spec)
+    fit = _fit(program, spec)
+    blocks_per_sm = fit.blocks_per_sm
     check_clusters(program, spec, blocks_per_sm)
     began = time.perf_counter()
     image = image_of(program, spec)
     clock_mhz = _clock_mhz(image, program, spec)
     machine = at_clock(machine_of(spec, policy=policy), clock_mhz / spec.clock.sm_mhz)
-    machine = machine._replace(uniform_constant=constant_cycles(program.num_ctas, image.warps_per_cta, spec))
+    machine = machine._replace(uniform_constant=constant_cycles(program.num_ctas, image.warps_per_cta, spec),
+                               cta_shared_bytes=fit.shared_bytes_per_cta)
     state = _state(program, image, machine, spec, blocks_per_sm, record, cold=launch_overhead)
     memory = _memory(program, spec, l2) if memory is None else memory
     start = spec.launch.start_cycles if launch_overhead else 0
@@ -143,7 +145,7 @@ def _check(
         raise UserError(f"window_cycles must be from 1 to {limit}: no SM can notice another", got=window_cycles)
 
 
-def _blocks_per_sm(program: Program, spec: GpuSpec) -> int:
+def _fit(program: Program, spec: GpuSpec) -> Occupancy:
     launch = program.launch
     fit = occupancy(spec, launch.threads_per_cta, launch.registers_per_thread, launch.shared_bytes)
     if fit.blocks_per_sm < 1:
@@ -151,7 +153,7 @@ def _blocks_per_sm(program: Program, spec: GpuSpec) -> int:
             f"a CTA of {program.name} does not fit on an SM of {spec.name}", got=f"{launch.threads_per_cta} threads, "
             f"{launch.registers_per_thread} registers per thread, {launch.shared_bytes} bytes of shared memory",
             suggestion=f"the limit is {fit.limiter}: fewer stages or a smaller tile need less")
-    return fit.blocks_per_sm
+    return fit
 
 
 def _multiplies(image: ProgramImage) -> bool:

@@ -71,7 +71,7 @@ WARP = np.dtype([
     ("drain", "<i8"),  # the last store has passed the port
     ("sent", "<i8"),  # the LSU has taken its last memory instruction
     ("queued", "<i8"),  # memory instructions that the LSU has not taken yet
-    ("stores_queued", "<i8"), ("before_fence", "<i8"),  # of these global stores; the others in front of its last BAR
+    ("before_fence", "<i8"),  # of these, in front of its last BAR
     ("fenced", "<i8"), ("behind", "<i8"),  # barrier of that BAR; 1 + the one whose fence it stays behind, 0: none
     ("membar_end", "<i8"),  # end of a MEMBAR or a wait for wgmma, NEVER or more while it is not known
     ("fence_state", "<i8"),  # which of the two, as a warp state
@@ -154,10 +154,13 @@ SM = np.dtype([
     ("copy_writes", "<i8"),  # when data of copies that bypass L1 have been written
     ("turns", "<i8"), ("answered", "<i8"),  # of the port that stores have taken; stores that L2 has, see STORE_ANSWERS
     ("barrier_unit", "<i8"), ("sequence", "<i8"), ("warp_cycles", "<i8"),
-    ("address_path", "<i8"), ("front", "<i8"), ("constant_path", "<i8"),
+    ("address_path", "<i8"), ("data_path", "<i8"), ("front", "<i8"), ("constant_path", "<i8"),
     ("buffer_head", "<i8"), ("buffer", "<i8", (QUEUE_ENTRIES,)),  # when its entries come free, a ring
     ("kept_head", "<i8"), ("kept", "<i8", (QUEUE_ENTRIES,)),  # the same of registers that stores store
     ("lines_head", "<i8"), ("lines", "<i8", (STORE_LINES,)),  # the same of the queue in front of the write port
+    ("stores_head", "<i8"), ("stores", "<i8", (2 * QUEUE_ENTRIES,)),  # of stores that wait for the data stage
+    ("stores_passed", "<i8"),  # when the last store has passed it
+    ("port_begun", "<i8"), ("port_share", "<f8"),  # since when the write port has been busy; see gpusim.engine.stores
     ("waiting", "<i8", (WAITING,)),  # when instructions that have left the buffer take their path
     ("tag_begun", "<i8"),  # when the last instruction's first line passed the tag stage,
     ("tag_passed", "<i8"),  # and when all of them had, both as the queue for it and barriers learn of it

@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from gpusim.engine.queues import keep_registers
+from gpusim.engine.queues import keep_registers, turn_in_buffer
 from gpusim.engine.register_reads import operands_read
-from gpusim.engine.resources import leave_buffer
+from gpusim.engine.resources import pass_lines
 from gpusim.engine.rings import keep_places, places_free
 from gpusim.engine.scoreboards import settle_board
 from gpusim.engine.state import COUNTERS, STORES_KEPT
@@ -49,16 +49,41 @@ def keep_lines(sm, mach, leaves, cycles, lines):
 
 
 @njit(cache=True, nogil=True)
+def leaves_buffer(sm, mach):
+    """When the next store leaves the load/store unit's buffer: behind that a few wait for the data stage."""
+    place = sm.stores_head - mach.waiting_stores
+    return sm.stores[place if place >= 0 else place + mach.buffer_entries + mach.waiting_stores] - mach.buffer_return
+
+
+@njit(cache=True, nogil=True)
+def keep_place(sm, mach, begun):
+    """A store keeps a place in the buffer, or behind it, until then; others learn of it a while later."""
+    places = mach.buffer_entries + mach.waiting_stores
+    sm.stores_head = keep_places(sm.stores, sm.stores_head, places, 1, begun + mach.buffer_return)
+
+
+@njit(cache=True, nogil=True)
 def store(sm, warp, mach, row, access, stores, start):
     """STG, RED: through the data stage, a cycle for each line (stores_beside.csv), into the queue in front of the SM's
-    port to the crossbar; the warp may end when it has left that. Returns when the port takes it."""
+    port to the crossbar; the warp may end when the port has taken it. Returns when it leaves the SM.
+
+    Loads pass stores that wait for the data stage, a barrier only a few of them (global_meet.csv). What the port reads
+    of the data array (store_halves.csv) is spread over its turns.
+    """
     lines = np.int64(access.count)
-    room = max(line_room(sm, mach, lines) - lines, confirmed(sm, stores, mach, access.data_cycles, start))
-    _, passed = leave_buffer(sm, mach, row, start, room, lines, start)
-    queued = passed - mach.wavefront_interval * lines
+    front = turn_in_buffer(sm, start)
+    sm.drained = max(sm.drained, max(front, leaves_buffer(sm, mach)))
+    arrival = max(max(front, start + row.lead_cycles), confirmed(sm, stores, mach, access.data_cycles, start))
+    begun, passed = pass_lines(sm, mach, arrival, lines, line_room(sm, mach, lines))
+    keep_place(sm, mach, begun)
     sm.counters[STAGE_CYCLES] += lines
-    leaves = max(max(queued, sm.write_port), start + row.operand_cycles)
-    sm.write_port = warp.drain = leaves + access.data_cycles
+    leaves = begun + mach.store_exit
+    if leaves > sm.write_port:
+        sm.port_begun = leaves
+    leaves = max(leaves, sm.write_port)
+    sm.write_port = leaves + access.data_cycles
+    warp.drain = sm.write_port - mach.store_exit
+    sm.port_share = access.line_reads / max(access.data_cycles, 1)
     keep_registers(sm, mach, row, passed)
     keep_lines(sm, mach, leaves, access.data_cycles, lines)
     settle_board(warp, row.read_barrier, operands_read(mach, start, row))

@@ -70,6 +70,28 @@ class Turns(NamedTuple):
     early: int = 0
 
 
+class Port(Server):
+    """What stores leave through. It reads their lines, a share of its time, beside what else does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun, self.share = 0, 0.0
+
+    def send(self, ready: int, cycles: int, reads: float) -> tuple[int, int]:
+        """When a store's lines begin to leave, and have left; its reads count as if all before were like it."""
+        if ready > self.free:
+            self.begun = ready
+        self.share = reads / max(cycles, 1)
+        return self.serve(ready, cycles)
+
+    def takes(self, begun: int, cycles: int) -> int:
+        """By how much an access of so many cycles is longer."""
+        first, end = max(begun, self.begun), begun + cycles
+        if begun >= self.free or end <= self.begun:
+            return 0
+        return int(self.share * min((end - first) / (1 - self.share), self.free - first))
+
+
 class DataStage:
     """Paths that take an access each and move one of its wavefronts every other cycle."""
 
@@ -77,16 +99,20 @@ class DataStage:
         self.interval = gpu.shared.latency_cycles_per_wavefront
         self.paths = [0] * (gpu.shared.wavefronts_per_cycle * self.interval)
 
-    def take_path(self, arrival: int, waves: int) -> int:
-        """When the access is through: on the free path that was busy last, or on the first that gets free."""
+    def take_path(self, arrival: int, waves: int, port: Port | None = None, room: int = 0) -> tuple[int, int]:
+        """When the access begins and is through: on the free path that was busy last, or on the first that gets free.
+
+        Beside a ``port`` it lasts longer; it keeps the path until there is ``room``."""
         free = [path for path in self.paths if path <= arrival]
         chosen = self.paths.index(max(free) if free else min(self.paths))
-        self.paths[chosen] = max(arrival, self.paths[chosen]) + waves * self.interval
-        return self.paths[chosen]
+        begun, cycles = max(arrival, self.paths[chosen]), waves * self.interval
+        cycles += port.takes(begun, cycles) if port else 0
+        self.paths[chosen] = max(begun + cycles, room)
+        return begun, self.paths[chosen]
 
     def move(self, arrival: int, waves: int) -> int:
         """When the last wavefront has passed."""
-        return self.take_path(arrival, waves) - self.interval + 1
+        return self.take_path(arrival, waves)[1] - self.interval + 1
 
     def serve_fully(self, arrival: int, waves: int) -> int:
         """A unit that needs no path moves wavefronts at full rate, which the paths then lack."""
@@ -104,7 +130,7 @@ class Sm:
         self.entries = [gpu.instruction_table.lookup(static.mnemonic) for static in program.statics]
         self.parts = [Part(self.env, gpu) for _ in range(PARTS)]
         self.data_stage, self.tag_stage, self.barrier_unit = DataStage(gpu), Server(), Server()
-        self.write_port, self.constants, self.copy_writes, self.groups = Server(), Server(), Server(), Server()
+        self.write_port, self.constants, self.copy_writes, self.groups = Port(), Server(), Server(), Server()
         self.turns, self.stores = 0, np.zeros(1, STORE_ANSWERS)
         every = (row for cta in program.classes for role in cta.roles for row in role.ops)
         self.lines = {self._line(row): 0 for row in islice(filter(self._reads_constant, every), 1)}
@@ -115,7 +141,12 @@ class Sm:
         self.kept = deque([0] * gpu.mio.kept_registers, gpu.mio.kept_registers)
         self.waiting = [0] * gpu.mio.waiting_accesses
         self.store_lines = deque([0] * gpu.noc.store_lines, gpu.noc.store_lines)
-        self.front, self.addresses, self.turn = 0, Server(), 0
+        places = gpu.mio.buffer_entries + gpu.mio.waiting_stores
+        self.store_places, self.stores_passed = deque([0] * places, places), 0
+        launch = program.launch
+        fit = occupancy(gpu, launch.threads_per_cta, launch.registers_per_thread, launch.shared_bytes)
+        self.cta_bytes = fit.shared_bytes_per_cta
+        self.front, self.addresses, self.data_path, self.turn = 0, Server(), Server(), 0
         self.tag_begun = self.tag_passed = self.drained = 0
         self.unfenced: Counter[tuple[int, int]] = Counter()
         self.to_fence: set[tuple[int, int]] = set()
@@ -442,7 +473,6 @@ class Sm:
                 warp.hold(int(row["write_barrier"]), is_long=kind in GLOBAL)
         part.queue.append(queued)
         warp.queued += 1
-        warp.stores_queued += queued.work == "global" and self._writes(row, kind)
         queued.held = warp.behind
 
     def _load_store_unit(self) -> Process:
@@ -478,7 +508,8 @@ class Sm:
 
     def _has_room(self, queued: Queued, now: int) -> bool:
         kept = now >= self.kept[queued.stored - 1] if queued.stored else True
-        return now >= self.buffer[queued.places - 1] and kept and now >= self.addresses.free
+        beside = now >= self.store_places[0]
+        return now >= self.buffer[queued.places - 1] and beside and kept and now >= self.addresses.free
 
     def _free_places(self, queued: Queued) -> None:
         mio = self.gpu.mio
@@ -494,11 +525,12 @@ class Sm:
         self._free_places(queued)
         return self.front
 
-    def _leave_buffer(self, queued: Queued, start: int, arrival: int, waves: int) -> int:
+    def _leave_buffer(
+        self, queued: Queued, start: int, arrival: int, waves: int, port: Port | None = None
+    ) -> int:
         """Through the data stage. What has to wait for it leaves the buffer if one of a few places is free."""
         self.front = max(self.front, start)
-        passed = self.data_stage.take_path(max(arrival, self.front), waves)
-        begun = passed - waves * self.data_stage.interval
+        begun, passed = self.data_stage.take_path(max(arrival, self.front), waves, port)
         place = self.waiting.index(min(self.waiting))
         left = max(self.front, self.waiting[place])
         if begun > left:
@@ -522,12 +554,15 @@ class Sm:
             return int(warp.role.accesses.operation[row["access"]].removeprefix("STSM"))
         return -(-int(warp.role.accesses.bytes_per_lane[row["access"]]) // 4)
 
-    def _crossing(self, queued: Queued) -> int:
-        """Cycles of the path from all sub-partitions: data beside addresses, to global memory behind them."""
-        mio = self.gpu.mio
-        address = mio.copy_address_cycles if queued.kind == Kind.async_copy else mio.address_cycles
-        data = -(-queued.stored * REGISTER_BYTES // mio.store_data_bytes_per_cycle)
-        return address + data if queued.kind in (Kind.global_store, Kind.atomic) else max(address, data)
+    def _late_data(self, queued: Queued, start: int, registers: int, per_register: float) -> int:
+        """Data of all sub-partitions, and second halves of addresses, cross one by one: how late the last one is."""
+        turns = -(-queued.stored * REGISTER_BYTES // self.gpu.mio.store_data_bytes_per_cycle)
+        turns += bool(turns) and queued.kind in (Kind.global_store, Kind.atomic)
+        if not turns:
+            return 0
+        first = start + int(np.ceil((registers - turns + 1) * per_register)) - 1
+        _, end = self.data_path.serve(first, turns)
+        return max(0, end - start - int(np.ceil(registers * per_register)))
 
     def _accept(self, part: Part, queued: Queued, now: int) -> None:
         """The load/store unit takes an instruction out of its queue."""
@@ -547,27 +582,33 @@ class Sm:
             return
         per_register, delay = 128 / self.gpu.mio.operand_bytes_per_cycle, self.gpu.mio.read_release_base_cycles
         registers = self._registers(warp, row, kind)
-        self.addresses.serve(now, self._crossing(queued))
+        mio = self.gpu.mio
+        self.addresses.serve(now, mio.copy_address_cycles if kind == Kind.async_copy else mio.address_cycles)
         lead = int(np.ceil((registers - 1) * per_register))
         start = part.begins_to_read(self.gpu, registers, lead, now)
-        end = start + int(np.ceil(registers * per_register))
+        cycles = int(np.ceil(registers * per_register))
         late = self.gpu.shared.write_beside_tensor_cycles if part.uses_tensor(now) else 0
-        part.operands.serve(now, part.read_cycles(self.gpu, registers, end - start, now))
+        part.operands.serve(now, part.read_cycles(self.gpu, registers, cycles, now))
         part.share_registers(max(1, registers), now)
         part.holds.append((start + delay, start + delay + registers * self.gpu.mio.register_read_cycles))
+        waits = self._late_data(queued, start, registers, per_register)
+        part.operands.free, start = part.operands.free + waits, start + waits
+        end = start + cycles
         if queued.work == "signal":
             self.units.signal(queued, self._turn(queued, start, start + lead))
         elif queued.work == "shared":
             self._shared(queued, start, start + lead, late)
         else:
-            self._global(queued, start, end)
+            self._global(queued, start, start + lead, end)
         warp.settle(int(row["read_barrier"]), end + delay)
         self._follow_barrier(queued, now)
 
-    def _pass_in_order(self, queued: Queued, start: int, arrival: int, waves: int) -> None:
+    def _pass_in_order(
+        self, queued: Queued, start: int, arrival: int, waves: int, port: Port | None = None
+    ) -> None:
         """A warp's accesses one after the other."""
         warp = queued.warp
-        warp.data_free = self._leave_buffer(queued, start, max(arrival, warp.data_free), waves)
+        warp.data_free = self._leave_buffer(queued, start, max(arrival, warp.data_free), waves, port)
         self._keep(queued, warp.data_free)
         self.drained = max(self.drained, warp.data_free + self.gpu.barrier.after_access_cycles)
 
@@ -577,19 +618,29 @@ class Sm:
         by_groups = row["access"] >= 0 and queued.kind != Kind.ldmatrix
         groups = warp.of_row(row, "ideal_wavefronts") if by_groups else 1
         arrival = self.groups.serve(start, groups)[0] + sent - start
-        self._pass_in_order(queued, start, arrival, waves)
+        self._pass_in_order(queued, start, arrival, waves, self._port_beside(queued))
         after = int(self._image_row(queued)["latency"]) - self.gpu.shared.latency_cycles_per_wavefront
         warp.settle(int(row["write_barrier"]), warp.data_free + after + late)
+
+    def _port_beside(self, queued: Queued) -> Port | None:
+        """The port, of accesses to the part of the data array that it reads."""
+        warp, row = queued.warp, queued.row
+        if row["access"] < 0:
+            return None
+        last = self.cta_bytes * warp.cta + int(row["shared_offset"])
+        last += int(warp.role.accesses.shared_address[row["access"], warp.number - warp.role.first_warp].max())
+        begins = self.gpu.l1.stores_from_bytes - self.gpu.sm.shared_reserved_bytes_per_cta
+        return self.write_port if last >= begins else None
 
     def _keep_tags(self, until: int, entries: int) -> None:
         """Entries of the queue for the tag stage."""
         self.tag_entries.extend([max(self.front, until)] * entries)
 
-    def _global(self, queued: Queued, start: int, sent: int) -> None:
+    def _global(self, queued: Queued, start: int, lead: int, sent: int) -> None:
         """Lines pass the tag stage one by one; then the memory system decides."""
         warp, kind, row = queued.warp, queued.kind, queued.row
         if self._writes(row, kind):
-            self._store(queued, start, sent)
+            self._store(queued, start, lead)
             return
         lines, before = warp.of_row(row, "request_count"), self.tag_begun
         room = self.tag_entries[self.gpu.l1.access_tag_entries - 1]
@@ -612,17 +663,31 @@ class Sm:
         elif kind != Kind.async_copy:
             warp.settle(int(row["write_barrier"]), start + 1)
 
-    def _store(self, queued: Queued, start: int, sent: int) -> None:
+    def _store(self, queued: Queued, start: int, lead: int) -> None:
         """Through the data stage, a cycle for each line, into the queue in front of the port; no look at tags."""
         warp, row, turns = queued.warp, queued.row, self.write_cycles(queued.warp, queued.row)
-        lines = warp.of_row(row, "request_count")
-        room = max(self.store_lines[lines - 1] - lines if lines else 0, self._answered(turns, start))
-        passed = self._leave_buffer(queued, start, room, lines)
-        self._keep(queued, passed)
-        leaves, warp.drain = self.write_port.serve(max(passed - lines * self.data_stage.interval, sent), turns)
+        lines, waiting = warp.of_row(row, "request_count"), self.gpu.mio.waiting_stores
+        self.front = max(self.front, start)
+        self.drained = max(self.drained, self.front, self.store_places[-waiting] - self.gpu.mio.buffer_return_cycles)
+        room = self.store_lines[lines - 1] if lines else 0
+        arrival = max(self.front, self._answered(turns, start), self.stores_passed, lead)
+        begun, self.stores_passed = self.data_stage.take_path(arrival, lines, room=room)
+        self.store_places.append(begun + self.gpu.mio.buffer_return_cycles)
+        self._keep(queued, self.stores_passed)
+        way = self.gpu.noc.store_exit_cycles
+        leaves, end = self.write_port.send(begun + way, turns, self._line_reads(warp, row))
+        warp.drain = end - way
         self.store_lines.extend(leaves + (i + 1) * turns // lines for i in range(lines))
         if warp.of_row(row, "request_count"):
             self._ask(queued, leaves, None, self._data_turns(warp, row))
+
+    def _line_reads(self, warp: WarpModel, row: np.void) -> float:
+        """How long the port reads a store's lines."""
+        table, l1 = warp.role.accesses, self.gpu.l1
+        first, count = warp.of_row(row, "request_first"), warp.of_row(row, "request_count")
+        masks = table.requests["sector_mask"][first:first + count]
+        return float(np.float32(sum(l1.line_read_cycles if int(mask).bit_count() > 1 else l1.sector_read_cycles
+                                    for mask in masks)))
 
     def _answered(self, turns: int, now: int) -> int:
         """When L2 has so much of the stores before that the port may take one more, as far as that is known."""
@@ -689,7 +754,7 @@ class Sm:
 
     def _hit(self, warp: WarpModel, arrived: Callable[[int], None], leaves: int, passes: int, cycles: int) -> None:
         shared, address_registers = self.gpu.shared, 2
-        warp.data_free = max(self.data_stage.take_path(max(leaves, warp.data_free), cycles), passes)
+        warp.data_free = max(self.data_stage.take_path(max(leaves, warp.data_free), cycles)[1], passes)
         addresses = int(np.ceil(address_registers * 128 / self.gpu.mio.operand_bytes_per_cycle))
         arrived(warp.data_free + self.gpu.l1.hit_latency_cycles - addresses - shared.latency_cycles_per_wavefront)
 
@@ -832,7 +897,7 @@ class Sm:
         if not operand & ARRIVE_ONLY:
             warp.at_barrier, warp.behind = operand & 15, warp.fenced
         warp.defers = self.program.statics[warp.row["pc"]].mnemonic == "BAR.SYNC.DEFER_BLOCKING"
-        warp.before_fence = warp.queued - warp.stores_queued
+        warp.before_fence = warp.queued
         self.unfenced[warp.fenced] += warp.before_fence > 0
         self._arrive(warp, operand, now)
 
@@ -847,10 +912,9 @@ class Sm:
                 waiting.let_go(barrier)
 
     def _follow_barrier(self, queued: Queued, now: int) -> None:
-        """One instruction less in front of the warp's BAR, to which stores to global memory do not belong."""
-        warp, is_store = queued.warp, queued.work == "global" and self._writes(queued.row, queued.kind)
-        warp.stores_queued -= is_store
-        if is_store or not warp.before_fence:
+        """One instruction less in front of the warp's BAR."""
+        warp = queued.warp
+        if not warp.before_fence:
             return
         warp.before_fence -= 1
         if warp.before_fence:

@@ -60,7 +60,6 @@ class WarpModel:
     free_since: int = 0
     data_free: int = 0
     queued: int = 0
-    stores_queued: int = 0
     before_fence: int = 0
     """Memory instructions that the LSU has not taken: all, to global memory, in front of the last BAR."""
     fenced: tuple[int, int] = (0, 0)

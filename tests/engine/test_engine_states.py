@@ -113,7 +113,7 @@ def test_drain(in_front: int) -> None:
     lines, registers = 32, 3
     tiny, gpu = program([Row("STG", access="a")] * 2, {"a": Memory("STG32", lines=lines)}), small_gpu(
         1, f"noc.store_lines={in_front}")
-    sent, exit_issued = registers * 128 // GPU.mio.operand_bytes_per_cycle, 2
+    sent, exit_issued = (registers - 1) * 128 // GPU.mio.operand_bytes_per_cycle, 2
     passed = sent + 2 * lines * (1 + GPU.noc.unfilled_line_cycles)
     assert _stalls(run(tiny, gpu)) == {"drain": passed - exit_issued - 1}
 

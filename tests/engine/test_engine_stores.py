@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,6 +15,7 @@ from gpusim.engine.crossbar import write_line
 from gpusim.engine.machine import machine_of, machine_record
 from gpusim.engine.memory_state import new_memory
 from gpusim.engine.slices import locate, write_wait
+from gpusim.program import Launch
 
 GPU = small_gpu(1)
 
@@ -109,15 +112,73 @@ def test_a_store_takes_a_cycle_of_the_data_stage_for_each_line(kind: int) -> Non
     assert result.sm_counters["data_stage_cycles"][0] == lines
 
 
-def test_loads_behind_stores_wait_for_their_lines() -> None:
-    """Two warps' stores take both paths; a load of a third warp behind them waits for one of them."""
-    def loaded(lines: int) -> int:
-        parts = [(2, [Row("STG", access="d", stall=2)]),
-                 (1, [Row("NOP", stall=12), Row("LDS", access="s", write=0, stall=2), Row("NOP", wait=(0,))])]
-        memory = {"d": Memory("STG128", lines=lines), "s": Memory("LDS32")}
-        return issue_cycles(run(program(parts, memory), small_gpu(1)), 2)[-1]
+def loaded(
+    stores: int, loads: int, operation: str = "STG32", lines: int = 32, ways: int = 8, shift: int = 0, between: str = ""
+) -> list[int]:
+    """When each of ``loads`` warps has what it loads, behind so many ``stores`` of another warp."""
+    behind = [Row("STG", access="d", stall=2)] * stores + [Row("NOP", stall=1)]
+    load = [*[Row("NOP", stall=15)] * 10, *rows(between), Row("LDS", access="s", write=0, stall=2),
+            Row("NOP", wait=(0,))]
+    memory = {"d": Memory(operation, lines=lines), "s": Memory("LDS32", (ways,), shift_bytes=shift)}
+    result = run(program([(1, behind + rows(between)), *[(1, load)] * loads], memory), GPU)
+    return [issue_cycles(result, warp)[-1] for warp in range(1, 1 + loads)]
 
-    assert loaded(32) - loaded(16) == 16 * GPU.shared.latency_cycles_per_wavefront
+
+def test_loads_pass_stores_on_the_path_that_these_leave_free() -> None:
+    """store_loads.csv: behind stores that wait for the port two loads follow each other, and none waits for these."""
+    (first, second), (alone, beside) = loaded(12, 2), loaded(0, 2)
+    assert first == alone
+    assert second - first == 8 * GPU.shared.latency_cycles_per_wavefront
+    assert beside - alone < 3
+
+
+def test_the_port_reads_lines_beside_loads_of_the_upper_half() -> None:
+    """store_halves.csv: the part of the data array from 128 KiB on, with what the driver keeps."""
+    boundary = GPU.l1.stores_from_bytes - GPU.sm.shared_reserved_bytes_per_cta
+    share = GPU.l1.line_read_cycles * GPU.noc.sm_write_bytes_per_cycle / GPU.l1.line_bytes
+    cycles = 16 * GPU.shared.latency_cycles_per_wavefront
+    (below,), (above,) = (loaded(12, 1, "STG128", 4, 16, shift) for shift in (boundary - 4096, boundary))
+    assert above - below == int(cycles * share / (1 - share))
+    assert loaded(0, 1, ways=16, shift=boundary) == loaded(0, 1, ways=16)
+
+
+def test_a_second_cta_may_stand_in_the_upper_half_as_a_whole() -> None:
+    memory = {"d": Memory("STG128", lines=4), "s": Memory("LDS32", (16,))}
+    body = [*[Row("STG", access="d", stall=2)] * 12, Row("LDS", access="s", write=0, stall=2), Row("NOP", wait=(0,))]
+
+    def last(shared_bytes: int) -> int:
+        pair = replace(program([(1, body)], memory, ctas=2), launch=Launch((2, 1, 1), 32, 32, shared_bytes))
+        return run(pair, GPU).cycles
+
+    assert last(100 << 10) == last(1 << 10)
+    assert last(113 << 10) == last(1 << 10)
+    with pytest.raises(AssertionError):
+        assert last(130 << 10) == last(1 << 10)
+
+
+BARRIER = "BAR.SYNC stall=2"
+
+
+def test_a_barrier_lets_loads_pass_only_a_few_waiting_stores() -> None:
+    """global_meet.csv: without a barrier loads pass all that wait, with one only those that have left the buffer."""
+    few, many = GPU.mio.waiting_stores, 16
+    assert loaded(many, 1) == loaded(few, 1)
+    port = 32 * (1 + GPU.noc.unfilled_line_cycles)
+    assert (many - few - 1) * port < loaded(many, 1, between=BARRIER)[0] < (many - few + 1) * port
+    assert loaded(few, 1, between=BARRIER)[0] < 4 * port
+
+
+@pytest.mark.parametrize(("operation", "registers"), [("STS32", 1), ("STS64", 2), ("STS128", 4)])
+def test_what_is_stored_crosses_a_register_a_cycle(operation: str, registers: int) -> None:
+    """access_reads.csv: of two sub-partitions a cycle apart, of four as late as all their registers together."""
+    def read(warps: int) -> list[int]:
+        body = [Row("STS", access="s", read=0, stall=2), Row("NOP", wait=(0,))]
+        result = run(program([(warps, body)], {"s": Memory(operation)}), GPU)
+        return sorted(issue_cycles(result, warp)[-1] for warp in range(warps))
+
+    (alone,) = read(1)
+    assert read(2) == [alone, alone + 1]
+    assert read(4)[-1] == alone + max(3, 4 * registers - 2 * (registers - 1) - 1)
 
 
 def test_slices_take_a_sector_a_cycle_of_theirs_and_as_long_again_for_what_fills_none() -> None:

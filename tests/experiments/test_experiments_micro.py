@@ -23,7 +23,7 @@ from gpusim.experiments.micro.access_reads import LAUNCH
 from gpusim.experiments.micro.access_reads import ROWS as READ_ROWS
 from gpusim.experiments.micro.arrivals import ROWS as ARRIVAL_ROWS
 from gpusim.experiments.micro.arrivals import arrival_probes
-from gpusim.experiments.micro.behind import COPIES, GLOBAL_STORES, LINES, STORES
+from gpusim.experiments.micro.behind import COPIES, GLOBAL_STORES, LINES, STORE_ROWS, STORES
 from gpusim.experiments.micro.compiled import HARDWARE, CompiledKernel, key_values, replay
 from gpusim.experiments.micro.crossings import crossing_probes
 from gpusim.experiments.micro.halves import half_probes
@@ -73,7 +73,7 @@ def test_no_row_of_a_table_is_dropped_silently() -> None:
     measured += int((traffic[["read_bytes_per_cycle", "write_bytes_per_cycle"]] > 0).to_numpy().sum())
     measured += len(pd.read_csv(HARDWARE / "h200/reads_under_way.csv").query(ROWS))
     measured += len(pd.read_csv(HARDWARE / "h200/barrier_arrival.csv").query(ARRIVAL_ROWS))
-    for burst in (COPIES, LINES, STORES, GLOBAL_STORES):
+    for burst in (COPIES, LINES, STORES, GLOBAL_STORES, STORE_ROWS):
         launches = pd.read_csv(HARDWARE / f"h200/{burst.table}.csv").query(burst.rows)
         measured += len(launches.drop_duplicates(burst.launch))
     measured += len(pd.read_csv(HARDWARE / "h200/access_reads.csv").query(READ_ROWS).drop_duplicates(LAUNCH))

@@ -1,4 +1,5 @@
-"""Models barrier_copies, barrier_lines, store_meet, global_meet.csv: when ldmatrix has its data behind other accesses.
+"""Models barrier_copies, barrier_lines, store_meet, global_meet, store_loads.csv: when ldmatrix behind other accesses
+has its data.
 Leaves out bursts of up to four copies, which the chip ran before it had their code, and of twelve, which overlap, and
 stores of 8 bytes a lane, which would be a third more."""
 
@@ -15,11 +16,11 @@ from gpusim.experiments.micro.compiled import HARDWARE, CompiledKernel, last_tur
 from gpusim.experiments.micro.probe import Probe
 from gpusim.sass import SassLaunch, Scalar, TensorPointer
 
-__all__ = ["COPIES", "GLOBAL_STORES", "LINES", "STORES", "Burst", "behind_probes"]
+__all__ = ["COPIES", "GLOBAL_STORES", "LINES", "STORES", "STORE_ROWS", "Burst", "behind_probes"]
 
 LANES, REGISTERS = 32, 128
 STAGES_BYTES = 512  # four stages of a line each
-MARKS = 5  # clocks of a turn
+MARKS, WARPS = 5, 4  # clocks of a turn; of a CTA, where no column says it
 
 _Launch = dict[str, Any]
 _Parameters = tuple[TensorPointer | Scalar, ...]
@@ -55,6 +56,15 @@ def _global_stores(launch: _Launch, mask: int) -> tuple[str, CompiledKernel, _Pa
                            Scalar(mask), Scalar(int(launch["pitch"])), Scalar(0))
 
 
+def _store_rows(launch: _Launch, mask: int) -> tuple[str, CompiledKernel, _Parameters]:
+    width, row, half = launch["bytes"], int(launch["row_bytes"]), "upper" if launch["from_kib"] else "lower"
+    shape = (f"{launch['stores']} stores to global memory of rows of {row} B, {width} B a lane, {launch['pause']} "
+             f"multiplications, {half} half of the data array,")
+    kernel = CompiledKernel("store_loads", f"behindILi{launch['stores']}ELi{width}ELi{launch['pause']}ELi1E")
+    return shape, kernel, (TensorPointer("out", "i64", (128,), True), TensorPointer("global", "u8", (1 << 23,), True),
+                           Scalar(mask), Scalar(row), Scalar(int(launch["from_kib"]) << 10), Scalar(0))
+
+
 @dataclass(frozen=True)
 class Burst:
     """A table of bursts by some warps, ``mask``, and an ldmatrix behind them; ``rows``: which of it are replayed."""
@@ -73,21 +83,22 @@ class Burst:
     begin: int = 0
     """Number of the clock from which cycles count: 0, in front of the accesses, 1, behind them (warps that come from
     different loops read the first one while they wait for each other)."""
+    clocks: int = MARKS
 
     def probes(self) -> Iterator[Probe]:
         """A probe per launch: cycles until the data are there, the mean of all warps, from the first one's clock on."""
         table = pd.read_csv(HARDWARE / f"h200/{self.table}.csv", dtype={self.mask: str}).query(self.rows)
         for key, rows in table.groupby(list(self.launch), sort=False):
             launch = dict(zip(self.launch, key, strict=True))
-            warps, mask = int(launch["warps"]), int(launch[self.mask], 16)
+            warps, mask = int(launch.get("warps", WARPS)), int(launch[self.mask], 16)
             shape, kernel, parameters = self.start(launch, mask)
             sass = SassLaunch((1, 1, 1), (warps * LANES, 1, 1), parameters, self.shared_bytes, REGISTERS)
             load = f"{launch['loads']} ldmatrix" if launch.get("loads", 1) > 1 else "ldmatrix"
-            name = f"{shape} by {mask.bit_count()} of {warps} warps{self.ways[launch['how']]}, {load}"
+            name = f"{shape} by {mask.bit_count()} of {warps} warps{self.ways[launch.get('how', 0)]}, {load}"
             begun = float(rows["issued"].min()) if self.begin else 0.0
             yield Probe(self.what, name, "latency", float(rows["done"].mean()) - begun,
                         partial(replay, kernel=kernel, launch=sass),
-                        partial(last_turn, pcs=kernel.clock_pcs, clocks=MARKS, mark=self.done, begin=self.begin))
+                        partial(last_turn, pcs=kernel.clock_pcs, clocks=self.clocks, mark=self.done, begin=self.begin))
 
 
 COPY_WAYS = {0: "", 1: ", a barrier", 4: ", a commit, a barrier", 6: ", a commit"}
@@ -103,11 +114,15 @@ STORE_WAYS = {0: "", 1: ", a barrier", 2: ", their address overwritten", 3: ", t
 STORES = Burst("store_meet", "loads behind stores", "bytes != 8", STORE_LAUNCH, "storing", _stores, 4, STORE_WAYS)
 GLOBAL_STORES = Burst("global_meet", "loads behind global stores", "stores > 0", STORE_LAUNCH, "storing",
                       _global_stores, 4, STORE_WAYS, begin=1)
+STORE_ROWS = Burst("store_loads", "loads behind rows of global stores", "stores > 0",
+                   ("stores", "bytes", "storing", "row_bytes", "from_kib", "pause"), "storing", _store_rows, 3,
+                   {0: ""}, 220 * 1024, 1, 4)
 
 
 def behind_probes() -> Iterator[Probe]:
-    """Probes of the four tables."""
+    """Probes of the five tables."""
     yield from COPIES.probes()
     yield from LINES.probes()
     yield from STORES.probes()
     yield from GLOBAL_STORES.probes()
+    yield from STORE_ROWS.probes()
