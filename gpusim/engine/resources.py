@@ -88,6 +88,8 @@ def lost_to_port(sm, begin, cycles):
         return 0
     beside = cycles - max(0, sm.port_begun - begin)
     until = sm.write_port - max(begin, sm.port_begun)
+    if sm.port_share >= 1.0:
+        return until
     return np.int64(sm.port_share * min(beside / (1.0 - sm.port_share), until))
 
 

@@ -89,7 +89,8 @@ class Port(Server):
         first, end = max(begun, self.begun), begun + cycles
         if begun >= self.free or end <= self.begun:
             return 0
-        return int(self.share * min((end - first) / (1 - self.share), self.free - first))
+        until = self.free - first
+        return int(self.share * min((end - first) / (1 - self.share), until)) if self.share < 1 else until
 
 
 class DataStage:
