@@ -152,7 +152,7 @@ def test_a_port_that_reads_without_a_pause_lets_loads_of_the_upper_half_begin_wh
 
 
 def test_the_second_cta_stands_behind_the_first() -> None:
-    """cta_halves.csv: with 113 KiB a CTA what it loads from 20 KiB on is in the upper half, and what is below is not."""
+    """cta_halves.csv: with 113 KiB a CTA what it loads from 20 KiB on is in the upper half, from 2 KiB on it is not."""
     body = [*[Row("STG", access="d", stall=15)] * 12, Row("LDS", access="s", write=0, stall=2), Row("NOP", wait=(0,))]
 
     def last(shared_kib: int, place_kib: int) -> int:
