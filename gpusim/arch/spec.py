@@ -94,7 +94,7 @@ class Mio(Section):
     address_cycles: Count = Field(description="Least cycles between those that it takes from all sub-partitions.")
     copy_address_cycles: Count = Field(description="The same behind an LDGSTS.")
     store_data_bytes_per_cycle: Count = Field(description="What stores of all sub-partitions store, on its way to the "
-                                              "LSU: beside addresses, behind those of global memory.")
+                                              "LSU: beside addresses, with the upper half of those of global memory.")
     read_release_base_cycles: Cycles = Field(description="From the first operand sent to the release of a read "
                                                          "barrier, for an instruction without operands.")
 

@@ -1,4 +1,4 @@
-"""Models the program as the compiled code sees it: op rows of 48 bytes and one row per (access, warp), back to back.
+"""Models the program as the compiled code sees it: op rows of 64 bytes, back to back, and the accesses they name.
 Leaves out names, source lines and registers: the engine looks at control fields only."""
 
 from __future__ import annotations
@@ -11,16 +11,12 @@ from gpusim.arch import GpuSpec
 from gpusim.arch.instructions import Kind, Pipe
 from gpusim.engine.fetch import constant_reads, launch_constants, pieces_of
 from gpusim.engine.flags import FlagState, flag_jumps, flag_ops, new_flags
+from gpusim.engine.image_accesses import access_rows
 from gpusim.engine.operands import DEFERRED, asynchronous_operands, check_units
 from gpusim.engine.state import QUEUE
-from gpusim.memory import lines_in_part
-from gpusim.memory.async_copy import BYPASS_OPERATION
-from gpusim.memory.copy_writes import LINE_CLASSES, classes_written, write_turns
-from gpusim.memory.l1_crossing import l1_crossings
-from gpusim.memory.operations import ASYNC_OPERATIONS
-from gpusim.program import NO_ACCESS, PREDICATE_BASE, UNIFORM_BASE, AccessTable, Program, RoleProgram
+from gpusim.program import NO_ACCESS, PREDICATE_BASE, UNIFORM_BASE, Program, RoleProgram
 
-__all__ = ["IMAGE_ACCESS", "IMAGE_OP", "ProgramImage", "image_of"]
+__all__ = ["IMAGE_OP", "ProgramImage", "image_of"]
 
 IMAGE_OP = np.dtype([
     ("global_offset", "<i8"), ("shared_offset", "<i4"), ("pc", "<i4"), ("access", "<i4"), ("operand", "<i4"),
@@ -50,21 +46,6 @@ whose room it needs to issue, a pipe or QUEUE. constant: line that it reads, see
 compiler's count, and what the hardware adds to it: while operands are read, and a cycle behind a yield that counts one
 (instructions.csv: chains with a NOP of that kind take 17 cycles, not 16)."""
 
-IMAGE_ACCESS = np.dtype([
-    ("first", "<i4"), ("count", "<i4"), ("tensor", "<i4"), ("wavefronts", "<u2"), ("ideal", "<u2"),
-    ("conflicts", "<f4"), ("data_cycles", "<i4"), ("early_cycles", "<i4"), ("tag_cycles", "<i4"),
-    ("copy_cycles", "<i4"), ("copy_lag", "<i4"),
-    ("bulk_bytes", "<i4"), ("cta_mask", "<i4"), ("shared_last", "<i4"), ("line_reads", "<f4"),
-], align=True)
-"""One access of one warp; first and count name rows of the requests, data_cycles what its data take of the data stage
-when they come from memory, or of the SM's port when they go there; early_cycles how many of these are over when the
-last data come, as lines pass one by one and half of them take as long as whole ones; tag_cycles what it takes of the
-tag stage; copy_cycles how long writing the data of a copy that bypasses L1 takes; copy_lag by how much later it is seen
-to have left; shared_last: highest shared address, behind the op's shared_offset; line_reads: how long a store's lines
-are read on their way to the port.
-Of a bulk copy: bulk_bytes in shared memory, wavefronts and tag_cycles what it takes of the data stage and of the TMA
-unit. Of an mbarrier op: bulk_bytes is the number of lanes that take part. cta_mask: as AccessTable has it."""
-
 ACTIVE, TAKEN, YIELD, VARIABLE, WHOLE_LINE, FENCE, FLAG, BLOCKS = 1, 2, 4, 8, 16, 32, 64, 128
 WAITS, GOES_ON = "UMOV", "R2UR"
 """Behind a deferred BAR arithmetic of fixed latency goes on, and all else waits: loads and stores, special registers,
@@ -73,7 +54,6 @@ WHOLE_LINE_HINT = "LTC128B"  # PTX: .L2::128B
 WIDE, CLOCK = "IMAD.WIDE", "CS2R"  # 64-bit sums; what reads the clock
 FENCE_MNEMONIC, CTA_SCOPE = "MEMBAR", "CTA"  # within a CTA everything is in order anyway
 PAST_L1 = ("STRONG.GPU", "STRONG.SYS", "BYPASS")  # PTX: .cg, .relaxed.gpu, .volatile, cp.async.cg
-BULK_OPERATIONS, MBARRIER_OPERATION = ("TMALDG", "TMASTG"), "MBAR"
 ADDRESS_REGISTERS = {Kind.shared_load: 1, Kind.shared_store: 1, Kind.ldmatrix: 1, Kind.stmatrix: 1,
                      Kind.shuffle: 1, Kind.mbarrier: 1, Kind.async_copy: 3,
                      Kind.global_load: 2, Kind.global_store: 2, Kind.atomic: 2}
@@ -81,10 +61,6 @@ ADDRESS_REGISTERS = {Kind.shared_load: 1, Kind.shared_store: 1, Kind.ldmatrix: 1
 QUEUES = {0: (Kind.shared_load, Kind.shared_store, Kind.ldmatrix, Kind.stmatrix, Kind.shuffle, Kind.async_copy,
               Kind.commit, Kind.mbarrier),
           1: (Kind.global_load, Kind.global_store, Kind.atomic)}
-BULK_STORE = "TMASTG"
-STORE_PREFIXES = ("STG", BULK_STORE)  # operations of stores to global memory
-WHOLE_LINE_SECTORS = 15
-ROUNDING = 1e-6  # of sums
 REGISTER_BYTES = 128  # one 32-bit register of all lanes
 STORES = (Kind.shared_store, Kind.stmatrix, Kind.global_store, Kind.atomic)
 
@@ -126,7 +102,7 @@ def image_of(program: Program, spec: GpuSpec) -> ProgramImage:
     reads = np.array([spec.tensor_reads.index(spec.reads_beside(static.mnemonic)) for static in program.statics],
                      np.uint8)
     roles = [role for cta in program.classes for role in cta.roles]
-    accesses, requests, access_first = _accesses(program, roles, spec)
+    accesses, requests, access_first = access_rows(roles, spec)
     ops = [_ops(role, table, hints, stops, fenced, wide, clocks, reads, first, spec)
            for role, first in zip(roles, access_first, strict=True)]
     for role, part in zip(roles, ops, strict=True):
@@ -291,110 +267,6 @@ def _operand_registers(source: np.ndarray, kinds: np.ndarray, role: RoleProgram)
 def _matrices(role: RoleProgram) -> np.ndarray:
     """Of stmatrix, whose rows of 16 bytes a lane holds the addresses of, by access: a register each."""
     return np.array([int(name[-1]) if name.startswith("STSM") else 0 for name in (*role.accesses.operation, "")])
-
-
-def _accesses(
-    program: Program, roles: list[RoleProgram], spec: GpuSpec
-) -> tuple[np.ndarray, np.ndarray, list[int]]:
-    rows, requests, first, base, total = [], [], [], 0, 0
-    for role in roles:
-        table = role.accesses
-        bypasses = np.array([operation == BYPASS_OPERATION for operation in table.operation], bool)
-        part = np.zeros((len(table), role.num_warps), IMAGE_ACCESS)
-        part["first"], part["count"] = table.request_first + base, table.request_count
-        part["tensor"] = table.tensor[:, None]
-        part["wavefronts"], part["ideal"] = table.wavefronts, table.ideal_wavefronts
-        part["conflicts"] = table.bank_conflicts
-        data_bytes = np.bitwise_count(table.lane_mask).astype(np.int64) * table.bytes_per_lane[:, None]
-        full = -(-data_bytes // spec.shared.bytes_per_wavefront)
-        part["data_cycles"] = np.maximum(part["count"], full)
-        part["early_cycles"] = np.where(_loads(table)[:, None], part["data_cycles"] - full, 0)
-        _crossings(table, part, bypasses)
-        _write_cycles(table, part, spec)
-        part["tag_cycles"] = _tag_cycles(table, bypasses, spec)
-        _copy_writes(table, part, bypasses, spec)
-        _bulk_costs(table, part, spec)
-        part["shared_last"] = table.shared_address.max(-1)
-        first.append(total)
-        rows.append(part.reshape(-1))
-        requests.append(table.requests)
-        base, total = base + len(table.requests), total + part.size
-    return np.concatenate(rows), np.concatenate(requests), first
-
-
-def _loads(table: AccessTable) -> np.ndarray:
-    return np.array([operation.startswith("LDG") for operation in table.operation], bool)
-
-
-def _tag_cycles(table: AccessTable, bypasses: np.ndarray, spec: GpuSpec) -> np.ndarray:
-    """Cycles that accesses take of the tag stage, request by request; copies that bypass L1 are faster at whole lines.
-
-    A copy's requests are what one wavefront can write (`gpusim.memory.async_copy.bypass_pieces`).
-    """
-    passes = np.full(len(table.requests), float(spec.l1.tag_interval_cycles))
-    taken = np.append(0.0, np.cumsum(passes))
-    passes[table.requests["sector_mask"] == WHOLE_LINE_SECTORS] = spec.l1.whole_line_cycles
-    bypass = np.append(0.0, np.cumsum(passes))
-    first, last = table.request_first, table.request_first + table.request_count
-    return np.ceil(np.where(bypasses[:, None], bypass[last] - bypass[first], taken[last] - taken[first]) - ROUNDING)
-
-
-def _copy_writes(table: AccessTable, accesses: np.ndarray, bypasses: np.ndarray, spec: GpuSpec) -> None:
-    """How long the data of copies that bypass L1 are written, and how late they are, as their lines are of few classes:
-    0 for all else, and for lanes that fetch nothing."""
-    for row in np.flatnonzero(bypasses):
-        shared, fetched = table.shared_address[row], table.lane_mask[row] & ~table.zfill_mask[row]
-        turns = write_turns(shared, table.global_offset[row], fetched)
-        unwritten = LINE_CLASSES - classes_written(shared, fetched)
-        accesses["copy_cycles"][row] = np.where(fetched, turns + spec.l1.copy_write_lead_cycles, 0)
-        accesses["copy_lag"][row] = np.where(fetched, unwritten * spec.l1.class_lag_cycles, 0)
-
-
-def _crossings(table: AccessTable, accesses: np.ndarray, bypasses: np.ndarray) -> None:
-    """Data of copies that bypass L1 are written beside what else the data stage does (predicated.csv); those of others
-    are read from L1's lines."""
-    accesses["data_cycles"][bypasses] = 0
-    for row, operation in enumerate(table.operation):
-        if operation in ASYNC_OPERATIONS and not bypasses[row]:
-            accesses["data_cycles"][row] = l1_crossings(
-                int(table.bytes_per_lane[row]), table.shared_address[row], table.global_offset[row],
-                table.lane_mask[row])
-
-
-def _write_cycles(table: AccessTable, accesses: np.ndarray, spec: GpuSpec) -> None:
-    """Cycles that stores take of the SM's port: sectors one by one, and more for a line with one that is not filled;
-    and of the data array, where the port reads them."""
-    stores = np.array([operation.startswith(STORE_PREFIXES) for operation in table.operation], bool)
-    passed = np.append(0, np.cumsum(np.bitwise_count(table.requests["sector_mask"]).astype(np.int64)))
-    first, last = table.request_first[stores], table.request_first[stores] + table.request_count[stores]
-    sectors = passed[last] - passed[first]
-    partly = np.zeros_like(sectors)
-    for i, row in enumerate(np.flatnonzero(stores).tolist()):
-        if table.operation[row] == BULK_STORE:
-            room = sectors[i] * spec.l2.sector_bytes - table.bulk_bytes[row]
-            partly[i] = np.minimum(table.request_count[row], -(-room // (spec.l2.sector_bytes // 2)))
-        else:
-            partly[i] = lines_in_part(table.global_offset[row], int(table.bytes_per_lane[row]), table.lane_mask[row])
-    read = np.where(np.bitwise_count(table.requests["sector_mask"]) > 1, spec.l1.line_read_cycles,
-                    spec.l1.sector_read_cycles)
-    read = np.append(0.0, np.cumsum(read))
-    accesses["line_reads"][stores] = read[last] - read[first]
-    data_cycles = sectors * spec.l2.sector_bytes / spec.noc.sm_write_bytes_per_cycle
-    accesses["data_cycles"][stores] = np.ceil(data_cycles + partly * spec.noc.unfilled_line_cycles)
-
-
-def _bulk_costs(table: AccessTable, accesses: np.ndarray, spec: GpuSpec) -> None:
-    """Bulk copies move a line a turn, and at least as many as their bytes fill. mbarrier ops: who takes part."""
-    accesses["bulk_bytes"], accesses["cta_mask"] = table.bulk_bytes, table.cta_mask
-    for row, operation in enumerate(table.operation):
-        if operation in BULK_OPERATIONS and spec.tma is not None:
-            turns = np.maximum(table.request_count[row], -(-table.bulk_bytes[row] // spec.shared.bytes_per_wavefront))
-            accesses["wavefronts"][row] = turns
-            accesses["tag_cycles"][row] = np.ceil(table.request_count[row] * spec.tma.line_interval_cycles)
-            if operation not in STORE_PREFIXES:
-                accesses["data_cycles"][row] = turns
-        elif operation == MBARRIER_OPERATION:
-            accesses["bulk_bytes"][row] = np.bitwise_count(table.lane_mask[row])
 
 
 def _warp_roles(program: Program) -> np.ndarray:

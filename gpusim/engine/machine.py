@@ -36,7 +36,7 @@ class Machine(NamedTuple):
     kept_return: int
     waiting_accesses: int
     buffer_return: int
-    waiting_stores: int
+    store_places: int
     stores_from: int
     cta_shared_bytes: int
     read_release_base: int
@@ -122,7 +122,7 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         buffer_entries=spec.mio.buffer_entries,
         kept_registers=spec.mio.kept_registers, kept_return=spec.mio.kept_return_cycles,
         waiting_accesses=spec.mio.waiting_accesses,
-        buffer_return=spec.mio.buffer_return_cycles, waiting_stores=spec.mio.waiting_stores,
+        buffer_return=spec.mio.buffer_return_cycles, store_places=spec.mio.buffer_entries + spec.mio.waiting_stores,
         stores_from=spec.l1.stores_from_bytes - spec.sm.shared_reserved_bytes_per_cta,
         cta_shared_bytes=0,
         read_release_base=spec.mio.read_release_base_cycles,

@@ -51,15 +51,13 @@ def keep_lines(sm, mach, leaves, cycles, lines):
 @njit(cache=True, nogil=True)
 def leaves_buffer(sm, mach):
     """When the next store leaves the load/store unit's buffer: behind that a few wait for the data stage."""
-    place = sm.stores_head - mach.waiting_stores
-    return sm.stores[place if place >= 0 else place + mach.buffer_entries + mach.waiting_stores] - mach.buffer_return
+    return places_free(sm.stores, sm.stores_head, mach.store_places, mach.buffer_entries + 1) - mach.buffer_return
 
 
 @njit(cache=True, nogil=True)
 def keep_place(sm, mach, begun):
     """A store keeps a place in the buffer, or behind it, until then; others learn of it a while later."""
-    places = mach.buffer_entries + mach.waiting_stores
-    sm.stores_head = keep_places(sm.stores, sm.stores_head, places, 1, begun + mach.buffer_return)
+    sm.stores_head = keep_places(sm.stores, sm.stores_head, mach.store_places, 1, begun + mach.buffer_return)
 
 
 @njit(cache=True, nogil=True)

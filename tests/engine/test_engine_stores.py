@@ -176,17 +176,22 @@ def test_a_barrier_lets_loads_pass_only_a_few_waiting_stores() -> None:
     assert loaded(few, 1, between=BARRIER)[0] < 4 * port
 
 
-@pytest.mark.parametrize(("operation", "registers"), [("STS32", 1), ("STS64", 2), ("STS128", 4)])
-def test_what_is_stored_crosses_a_register_a_cycle(operation: str, registers: int) -> None:
+CROSSED = pd.read_csv(find_data("gpusim/data/hardware/h200/access_reads.csv")).query(
+    "kind == 0 and loads == 0 and accesses == 1 and pitch == bytes").groupby(["bytes", "warps"])["overwritten"]
+
+
+@pytest.mark.parametrize("width", [4, 8, 16])
+def test_what_is_stored_crosses_a_register_a_cycle(width: int) -> None:
     """access_reads.csv: of two sub-partitions a cycle apart, of four as late as all their registers together."""
     def read(warps: int) -> list[int]:
         body = [Row("STS", access="s", read=0, stall=2), Row("NOP", wait=(0,))]
-        result = run(program([(warps, body)], {"s": Memory(operation)}), GPU)
+        result = run(program([(warps, body)], {"s": Memory(f"STS{8 * width}")}), GPU)
         return sorted(issue_cycles(result, warp)[-1] for warp in range(warps))
 
+    last = CROSSED.max()
     (alone,) = read(1)
     assert read(2) == [alone, alone + 1]
-    assert read(4)[-1] == alone + max(3, 4 * registers - 2 * (registers - 1) - 1)
+    assert read(4)[-1] - alone == last[width, 4] - last[width, 1]
 
 
 def test_slices_take_a_sector_a_cycle_of_theirs_and_as_long_again_for_what_fills_none() -> None:

@@ -1,7 +1,6 @@
-"""Models barrier_copies, barrier_lines, store_meet, global_meet, store_loads.csv: when ldmatrix behind other accesses
-has its data.
+"""Models bursts of copies and of stores to shared and global memory, and when an ldmatrix behind them has its data.
 Leaves out bursts of up to four copies, which the chip ran before it had their code, and of twelve, which overlap, and
-stores of 8 bytes a lane, which would be a third more."""
+stores of 8 bytes a lane to shared memory, which would be a third more."""
 
 from __future__ import annotations
 
