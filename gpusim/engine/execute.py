@@ -17,7 +17,7 @@ from gpusim.engine.lsu import NO_BOARD, post, writes
 from gpusim.engine.mbarriers import will_follow
 from gpusim.engine.operands import FLUSH, PLAIN
 from gpusim.engine.operands import STORE as BULK_STORE
-from gpusim.engine.queues import COMMITS, NOTHING, SHARED, SIGNALS, TAGGED, WRITES, enqueue
+from gpusim.engine.queues import COMMITS, NOTHING, ORDERS, SHARED, SIGNALS, TAGGED, WRITES, enqueue
 from gpusim.engine.resources import take_pipe
 from gpusim.engine.result import EVENT_KINDS, WARP_STATES
 from gpusim.engine.scoreboards import close_group, hold_board, release
@@ -28,7 +28,7 @@ __all__ = ["execute", "is_indexed", "send"]
 
 KINDS = {name: int(member) for name, member in Kind.__members__.items()}
 MMA, ASYNC_COPY, COMMIT, BARRIER = (KINDS[name] for name in ("mma", "async_copy", "commit", "barrier"))
-CONSTANT_LOAD = KINDS["constant_load"]
+CONSTANT_LOAD, MEMBAR = KINDS["constant_load"], KINDS["membar"]
 WGMMA, MBARRIER, BULK_COPY = KINDS["wgmma"], KINDS["mbarrier"], KINDS["bulk_copy"]  # the last kinds but wgmma_control
 CLUSTER_BARRIER = KINDS["cluster_barrier"]
 MEMBAR_STATE = WARP_STATES.index("membar")
@@ -141,6 +141,10 @@ def send(st, mach, ops, acc, win, s, w, row, time):
         work = COMMITS
     elif row.flags & ACTIVE and row.kind == MBARRIER and row.operand != PLAIN:
         work, token = SIGNALS, send_signal(st, mach, ops, win, s, w, row, time)
+    elif row.flags & ACTIVE and row.kind == MEMBAR:
+        work = ORDERS
+        hold_board(warp, row.read_barrier, 1)
+        hold_board(warp, row.write_barrier, 1)
     elif row.flags & ACTIVE and row.kind != MBARRIER:
         if row.kind == ASYNC_COPY or row.queue == 1:
             if row.access >= 0:

@@ -33,7 +33,8 @@ IMAGE_OP = np.dtype([
 operand is the row of its FLAG_OP or, of a branch, how many rows it jumps; 128 waits for the barrier at which its warp
 has arrived.
 queue: 0 for shared-memory instructions and cp.async, 1 for other global ones, -1 for what needs none. They share one
-queue; the number says which throttle it is. An instruction that is predicated off passes through it all the same.
+queue; the number says which throttle it is. An instruction that is predicated off passes through it all the same, and
+so does a fence of a CTA, which takes address_cycles of it and nothing else.
 operand_cycles: how long its addresses and data take to the load/store unit; path_cycles: until the next one's can
 follow; lead_cycles: until all but the last register are there, when a shared access can start; hold_cycles: how long
 reading them keeps the dispatcher from its own; registers: how many it reads; places: what it takes of the unit's
@@ -179,6 +180,8 @@ def _ops(
                       + VARIABLE * cost["variable_latency"] + hints[source["pc"]] + BLOCKS * blocks)
     for queue, kinds in QUEUES.items():
         image["queue"][np.isin(cost["kind"], kinds)] = queue
+    fences = (cost["kind"] == Kind.membar) & (image["flags"] & FENCE == 0)
+    image["queue"][fences] = 0
     image["stall"] += (source["stall"] == 1) & (source["yield_"] > 0)
     cycles = REGISTER_BYTES / spec.mio.operand_bytes_per_cycle
     registers = np.where(source["active"] > 0, _operand_registers(source, cost["kind"], role), 0).astype(np.int64)
@@ -192,6 +195,7 @@ def _ops(
     image["kept"] = data
     image["hold_cycles"] = registers * spec.mio.register_read_cycles
     image["address_cycles"] = np.where(copies, spec.mio.copy_address_cycles, spec.mio.address_cycles) * (registers > 0)
+    image["address_cycles"][fences] = cost["issue_interval"][fences]
     image["data_turns"] = turns = _data_turns(cost["kind"], data, spec)
     image["data_lead"] = np.maximum(np.ceil((registers - turns + 1) * cycles) - 1, 0)
     image["lead_cycles"] = np.ceil(np.maximum(registers - 1.0, 0.0) * cycles)

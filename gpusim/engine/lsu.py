@@ -12,9 +12,11 @@ from gpusim.engine.barriers import follow_barrier
 from gpusim.engine.image import FLAG, WHOLE_LINE
 from gpusim.engine.l1 import look_up
 from gpusim.engine.mbarriers import use_mbarrier
+from gpusim.engine.operands import VIEW
 from gpusim.engine.queues import (
     COMMITS,
     NOTHING,
+    ORDERS,
     SHARED,
     SIGNALS,
     choose_next,
@@ -89,6 +91,16 @@ def take_turn(sm, mach, row, time):
     entered, passed = leave_buffer(sm, mach, row, time, time, 1, time)
     sm.counters[STAGE_CYCLES] += 1
     return entered, passed - mach.wavefront_interval + 1
+
+
+@njit(cache=True, nogil=True)
+def pass_fence(sm, warp, row, time):
+    """A fence of a CTA has come to the front of its queue. That of the asynchronous proxy waits until all that the unit
+    has taken, of any warp, has passed the data stage; a MEMBAR waits for nothing else (fences.csv)."""
+    sm.address_path = time + row.address_cycles
+    done = (max(time, sm.paths.max()) if row.operand == VIEW else time) + row.latency
+    settle_board(warp, row.write_barrier, done)
+    settle_board(warp, row.read_barrier, done)
 
 
 @njit(cache=True, nogil=True)
@@ -259,6 +271,8 @@ def accept(st, mach, ops, acc, bases, win, s, time):
     warp.sent = time + 1
     if work == COMMITS:
         close_copies(sm, mach, row, time)
+    elif work == ORDERS:
+        pass_fence(sm, warp, row, time)
     elif work == NOTHING:
         if row.kind == SHARED_LOAD or row.kind == LDMATRIX:
             pass_in_order(sm, warp, mach, row, time, np.int64(1), time)

@@ -10,13 +10,25 @@ from gpusim.arch.instructions import Kind, Pipe, wgmma_columns
 from gpusim.errors import UserError
 from gpusim.program import MBarrierAction, Program, RoleProgram
 
-__all__ = ["ARRIVE_ONLY", "DEFERRED", "FENCES", "FLUSH", "PLAIN", "STORE", "WAVES_SHIFT",
-           "asynchronous_operands", "check_units"]
+__all__ = [
+    "ARRIVE_ONLY",
+    "DEFERRED",
+    "FENCES",
+    "FLUSH",
+    "PLAIN",
+    "STORE",
+    "VIEW",
+    "WAVES_SHIFT",
+    "asynchronous_operands",
+    "check_units",
+]
 
 PLAIN, FENCES = -1, -2
 """Operands of an instruction of these kinds that only takes its time; of WARPGROUP.ARRIVE."""
 FLUSH, STORE = -2, -3
 """Operands of bulk instructions: closes a bulk group; writes to global memory."""
+VIEW = 1
+"""Operand of a fence behind which the asynchronous proxy sees what its warp has stored."""
 ARRIVE_ONLY = 1 << 24
 """Bit in the operand of a BAR; bits 8.. are warps."""
 DEFERRED = "BAR.SYNC.DEFER_BLOCKING"  # the warp goes on up to the next instruction that is not arithmetic
@@ -50,6 +62,8 @@ def asynchronous_operands(
     _mbarriers(image, role, program, names)
     _bulk(image, program, names)
     _cluster_barrier(image, role, program, names)
+    views = np.array([name.startswith("FENCE.VIEW.ASYNC") for name in names])[image["pc"]]
+    image["operand"] = np.where(image["kind"] == Kind.membar, np.where(views, VIEW, image["operand"]), image["operand"])
     if spec.wgmma is not None:
         _wgmma(image, names, spec)
 

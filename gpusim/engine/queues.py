@@ -8,13 +8,13 @@ from numba import njit
 from gpusim.engine.rings import keep_places, places_free
 from gpusim.engine.state import NEVER, QUEUE, QUEUE_ENTRIES
 
-__all__ = ["COMMITS", "NOTHING", "SHARED", "SIGNALS", "TAGGED", "WRITES", "choose_next", "enqueue",
+__all__ = ["COMMITS", "NOTHING", "ORDERS", "SHARED", "SIGNALS", "TAGGED", "WRITES", "choose_next", "enqueue",
            "free_reads", "keep_buffer", "keep_registers", "pass_buffer", "take_head", "turn_in_buffer"]
 
-NOTHING, SHARED, TAGGED, COMMITS, WRITES, SIGNALS = range(6)
+NOTHING, SHARED, TAGGED, COMMITS, WRITES, SIGNALS, ORDERS = range(7)
 """What an instruction needs of the load/store unit: a turn (predicated off), an entry for its wavefronts,
 entries of the queue for the tag stage (loads and copies; the end of a cp.async group), room in front of the port, a
-turn at an mbarrier."""
+turn at an mbarrier, the path of addresses (a fence: everything of its warp before it has left the queue)."""
 PARTS = 4
 
 

@@ -23,7 +23,7 @@ from gpusim.engine.image import ADDRESS_REGISTERS, FENCE, FLAG, image_of
 from gpusim.engine.machine import machine_of, machine_record
 from gpusim.engine.memory import serve, warm_lines
 from gpusim.engine.memory_state import new_memory
-from gpusim.engine.operands import ARRIVE_ONLY, PLAIN
+from gpusim.engine.operands import ARRIVE_ONLY, PLAIN, VIEW
 from gpusim.engine.result import WARP_STATES
 from gpusim.engine.state import COMPLETION, FENCE_TOKEN, REQUEST_RECORD, STORE_ANSWERS
 from gpusim.memory.l1_crossing import l1_crossings
@@ -244,7 +244,8 @@ class Sm:
         return state if resource is not None and resource.count == resource.capacity else None
 
     def _is_queued(self, warp: WarpModel) -> bool:
-        return self._entry(warp).kind in QUEUED
+        fence = self._entry(warp).kind == Kind.membar and not self._image_row(warp)["flags"] & FENCE
+        return fence or self._entry(warp).kind in QUEUED
 
     def _needs(self, part: Part, warp: WarpModel) -> tuple[simpy.Resource | None, str]:
         """The pipe an instruction takes, and the state of a warp that waits for it."""
@@ -465,6 +466,10 @@ class Sm:
                 warp.hold(int(row["read_barrier"]), is_long=False)
                 warp.hold(int(row["write_barrier"]), is_long=True)
                 queued.token = self.units.follows(warp, row, now)
+        elif row["active"] and kind == Kind.membar:
+            queued.work = "order"
+            warp.hold(int(row["read_barrier"]), is_long=True)
+            warp.hold(int(row["write_barrier"]), is_long=True)
         elif row["active"] and (kind in SHARED or row["access"] >= 0):
             queued.work = "shared" if kind in SHARED else "global"
             warp.hold(int(row["read_barrier"]), is_long=kind in GLOBAL)
@@ -574,11 +579,16 @@ class Sm:
             self._keep_tags(self.tag_begun - self.gpu.l1.tag_lead_cycles, self.gpu.l1.commit_tag_entries)
             self.drained = max(self.drained, self.tag_passed - self.gpu.l1.tag_lead_cycles)
             self.copy_writes.serve(now, self.gpu.l1.commit_write_cycles)
+        if queued.work == "order":
+            self.addresses.serve(now, int(self._image_row(queued)["interval"]))
+            seen = max(now, *self.data_stage.paths) if self._image_row(queued)["operand"] == VIEW else now
+            for board in ("read_barrier", "write_barrier"):
+                warp.settle(int(row[board]), seen + int(self._image_row(queued)["latency"]))
         if queued.work == "nothing" and kind in (Kind.shared_load, Kind.ldmatrix):
             self._pass_in_order(queued, now, now, 1)
         elif queued.work == "nothing":
             self._turn(queued, now, now)
-        if queued.work in ("nothing", "commit"):
+        if queued.work in ("nothing", "commit", "order"):
             self._follow_barrier(queued, now)
             return
         per_register, delay = 128 / self.gpu.mio.operand_bytes_per_cycle, self.gpu.mio.read_release_base_cycles
