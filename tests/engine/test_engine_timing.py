@@ -263,3 +263,9 @@ def test_longer_windows_are_refused(window: int) -> None:
     rule = f"window_cycles must be from 1 to {GPU.l2.lookahead_cycles}: no SM can notice another"
     with pytest.raises(UserError, match=rule):
         run(program([Row("NOP")]), GPU, window_cycles=window)
+
+
+def test_a_dmma_has_read_its_registers_after_half_of_its_interval() -> None:
+    interval = small_gpu().instruction_table.lookup("DMMA.16x8x4").issue_interval_cycles
+    start, after, *_ = issue_cycles(run(program(rows("DMMA.16x8x4 read=0 stall=2\nFFMA wait=0"))))
+    assert after == start + interval // 2

@@ -77,7 +77,7 @@ def test_no_row_of_a_table_is_dropped_silently() -> None:
         launches = pd.read_csv(HARDWARE / f"h200/{burst.table}.csv").query(burst.rows)
         measured += len(launches.drop_duplicates(burst.launch))
     measured += len(pd.read_csv(HARDWARE / "h200/access_reads.csv").query(READ_ROWS).drop_duplicates(LAUNCH))
-    measured += rows_in("h200/cutlass_replays.csv")
+    measured += rows_in("h200/fences.csv") + rows_in("h200/cutlass_replays.csv")
     measured += len(pd.read_csv(HARDWARE / "h200/cutlass_marks.csv").query("ctas == 1"))
     assert len(all_probes()) == measured + len(list(recorded_probes()))
 
