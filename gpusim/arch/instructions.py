@@ -43,6 +43,7 @@ def wgmma_columns(mnemonic: str) -> int:
 
 INSTRUCTION = np.dtype([
     ("kind", "u1"), ("pipe", "u1"), ("variable_latency", "?"), ("issue_interval", "<u2"), ("latency", "<u2"),
+    ("read_release", "<u2"),
 ])
 """One row per mnemonic for compiled code; cycles."""
 
@@ -127,6 +128,8 @@ class InstructionEntry(Section):
     operand_delay_cycles: Annotated[int, Field(strict=True)] = Field(
         default=0, description="Cycles by which results of other pipes have to be there earlier than for the alu.")
     variable_latency: bool = Field(default=False, description="Its result needs a scoreboard barrier.")
+    read_release_cycles: Cycles | None = Field(default=None, description="Cycles until the registers that it reads may "
+                                               "be overwritten, where that needs one, too; the latency if not given.")
     reads: TensorReads | None = Field(default=None, description="Of a tensor instruction, where it is not as others.")
     arithmetic_lead_cycles: tuple[Cycles, ...] = Field(
         default=(1,), description="How long in front of the next tensor instruction a compiler puts arithmetic, the "
@@ -136,6 +139,11 @@ class InstructionEntry(Section):
     def compiler_interval_cycles(self) -> int:
         """Cycles a compiler leaves before the same warp's next instruction on the pipe."""
         return self.warp_interval_cycles or self.issue_interval_cycles
+
+    @property
+    def release_cycles(self) -> int:
+        """Cycles until the registers that it reads may be overwritten, of variable latency outside the memory queue."""
+        return self.read_release_cycles or self.latency_cycles
 
     @property
     def result_cycles(self) -> ResultCycles:
@@ -184,6 +192,7 @@ class InstructionTable:
             entry = self.lookup(mnemonic)
             row["kind"], row["pipe"], row["variable_latency"] = entry.kind, entry.pipe, entry.variable_latency
             row["issue_interval"], row["latency"] = entry.issue_interval_cycles, entry.latency_cycles
+            row["read_release"] = entry.release_cycles
         return rows
 
     def _longest_prefix(self, mnemonic: str) -> InstructionEntry | None:

@@ -68,8 +68,7 @@ def fixed_latency(sm, constants, part, warp, mach, win, row, time):
             sm.constant_path = time + mach.constant_load
             time = await_constant(constants, row.constant, mach.indexed_constant, time)
         release(warp, row.write_barrier, time + row.latency, 0)
-        reading = row.interval // 2 if row.kind == MMA else row.latency  # instructions.csv, DMMA.16x8x4
-        release(warp, row.read_barrier, time + reading, 0)
+        release(warp, row.read_barrier, time + row.read_release, 0)
 
 
 @njit(cache=True, nogil=True)

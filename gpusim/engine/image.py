@@ -20,7 +20,8 @@ __all__ = ["IMAGE_OP", "ProgramImage", "image_of"]
 
 IMAGE_OP = np.dtype([
     ("global_offset", "<i8"), ("shared_offset", "<i4"), ("pc", "<i4"), ("access", "<i4"), ("operand", "<i4"),
-    ("interval", "<u2"), ("latency", "<u2"), ("stall", "u1"), ("wait_mask", "u1"), ("write_barrier", "u1"),
+    ("interval", "<u2"), ("latency", "<u2"), ("read_release", "<u2"),
+    ("stall", "u1"), ("wait_mask", "u1"), ("write_barrier", "u1"),
     ("read_barrier", "u1"), ("kind", "u1"), ("pipe", "u1"), ("flags", "u1"), ("queue", "i1"), ("operand_cycles", "u1"),
     ("path_cycles", "u1"),
     ("lead_cycles", "u1"), ("hold_cycles", "u1"), ("registers", "u1"), ("places", "u1"), ("return_cycles", "u1"),
@@ -35,6 +36,7 @@ has arrived.
 queue: 0 for shared-memory instructions and cp.async, 1 for other global ones, -1 for what needs none. They share one
 queue; the number says which throttle it is. An instruction that is predicated off passes through it all the same, and
 so does a fence of a CTA, which takes address_cycles of it and nothing else.
+read_release: until registers that it reads may be overwritten, of variable latency outside that queue.
 operand_cycles: how long its addresses and data take to the load/store unit; path_cycles: until the next one's can
 follow; lead_cycles: until all but the last register are there, when a shared access can start; hold_cycles: how long
 reading them keeps the dispatcher from its own; registers: how many it reads; places: what it takes of the unit's
@@ -171,7 +173,8 @@ def _ops(
                  "read_barrier"):
         image[name] = source[name]
     image["kind"], image["pipe"] = cost["kind"], cost["pipe"]
-    image["interval"], image["latency"] = cost["issue_interval"], cost["latency"]
+    for name, column in (("interval", "issue_interval"), ("latency", "latency"), ("read_release", "read_release")):
+        image[name] = cost[column]
     image["access"] = np.where(source["access"] == NO_ACCESS, -1, access_first + source["access"] * role.num_warps)
     following = np.append(source["pc"][1:], source["pc"][-1] + 1)
     taken = (cost["kind"] == Kind.branch) & (following != source["pc"] + 1) & (source["active"] > 0)

@@ -62,8 +62,7 @@ def asynchronous_operands(
     _mbarriers(image, role, program, names)
     _bulk(image, program, names)
     _cluster_barrier(image, role, program, names)
-    views = np.array([name.startswith("FENCE.VIEW.ASYNC") for name in names])[image["pc"]]
-    image["operand"] = np.where(image["kind"] == Kind.membar, np.where(views, VIEW, image["operand"]), image["operand"])
+    image["operand"][np.array([name.startswith("FENCE.VIEW.ASYNC") for name in names])[image["pc"]]] = VIEW
     if spec.wgmma is not None:
         _wgmma(image, names, spec)
 

@@ -418,9 +418,7 @@ class Sm:
                     now, _ = self.constants.serve(now, self.gpu.issue.constant_load_cycles)
                     now = self._constant(row, now)
                 warp.release(int(row["write_barrier"]), now + entry.latency_cycles)
-                mma = entry.kind == Kind.mma
-                reading = entry.issue_interval_cycles // 2 if mma else entry.latency_cycles
-                warp.release(int(row["read_barrier"]), now + reading)
+                warp.release(int(row["read_barrier"]), now + entry.release_cycles)
 
     def _is_indexed(self, row: np.void) -> bool:
         return self.program.statics[row["pc"]].mnemonic.startswith("LDC")
