@@ -8,7 +8,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Annotated, Literal
 
-from pydantic import Field, PrivateAttr, model_validator
+from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
 from gpusim.arch.instructions import InstructionEntry, InstructionTable, TensorReads, wgmma_columns
 from gpusim.arch.provenance import Source
@@ -16,9 +16,17 @@ from gpusim.arch.section import Section
 
 __all__ = ["GpuSpec"]
 
+
+def _power_of_two(value: int) -> int:
+    if value & (value - 1):
+        raise ValueError("must be a power of two")
+    return value
+
+
 Count = Annotated[int, Field(gt=0, strict=True)]
 Cycles = Annotated[int, Field(ge=0, strict=True)]
 Amount = Annotated[int, Field(ge=0, strict=True)]
+PowerOfTwo = Annotated[int, Field(gt=0, strict=True), AfterValidator(_power_of_two)]
 Rate = Annotated[float, Field(gt=0, strict=True)]
 
 
@@ -167,6 +175,9 @@ class L2(Section):
     ways: Count = Field(description="Lines of a set.")
     slices: Count = Field(description="Independent parts, addresses are hashed over them.")
     partitions: Count = Field(description="Halves of the chip: each keeps copies of what its SMs read from the others.")
+    page_bytes: PowerOfTwo = Field(description="Aligned bytes that one partition owns.")
+    piece_bytes: PowerOfTwo = Field(description="Aligned bytes of a page that two slices share.")
+    round_pages: PowerOfTwo = Field(description="Pages of a partition after which all slices have been used evenly.")
     hit_latency_cycles: Cycles = Field(description="Round trip of a load from an SM that hits.")
     slice_latency_cycles: Cycles = Field(description="The part of it between the crossbar's coalescer and the slice: "
                                                      "as long, a read waits there for others of its line.")
@@ -188,6 +199,12 @@ class L2(Section):
     def _lookahead_is_safe(self) -> L2:
         if self.lookahead_cycles > self.hit_latency_cycles:
             raise ValueError("lookahead_cycles exceeds hit_latency_cycles, the shortest round trip")
+        return self
+
+    @model_validator(mode="after")
+    def _a_piece_has_lines_for_two_slices(self) -> L2:
+        if not 4 * self.line_bytes <= self.piece_bytes <= self.page_bytes:
+            raise ValueError("piece_bytes is not between four lines and page_bytes")
         return self
 
 

@@ -7,18 +7,8 @@ from numba import njit
 
 from gpusim.engine.gpc import turn_wait
 from gpusim.engine.memory_state import COALESCER_ENTRIES, MEMORY_COUNTERS
-from gpusim.engine.slices import (
-    bits,
-    copy_slice,
-    find,
-    locate,
-    mix,
-    pick,
-    read_home,
-    read_near,
-    touch,
-    write_wait,
-)
+from gpusim.engine.places import copy_slice, locate, mix, pick
+from gpusim.engine.slices import bits, find, read_home, read_near, touch, write_wait
 from gpusim.engine.views import prefetch
 
 __all__ = ["ask_port", "ask_slice", "expect_line", "foresee_line", "pass_port", "read_line", "read_owner", "way_to",

@@ -72,6 +72,10 @@ class Machine(NamedTuple):
     partitions: int
     partition_slices: int
     l2_sets: int
+    l2_page_bits: int
+    l2_piece_bits: int
+    l2_round_bits: int
+    l2_round_sets: int
     l2_ways: int
     slice_cycles_per_sector: float
     slice_lookup_cycles: float
@@ -159,6 +163,7 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         partition_slices=spec.l2.slices // spec.l2.partitions,
         l2_sets=max(1, lines // (spec.l2.slices * spec.l2.ways)),
         l2_ways=spec.l2.ways,
+        **_places(spec),
         slice_cycles_per_sector=spec.l2.sector_bytes * spec.l2.slices / spec.l2.read_bytes_per_cycle,
         slice_lookup_cycles=spec.l2.read_request_cycles,
         sm_read_bytes_per_cycle=spec.noc.sm_read_bytes_per_cycle,
@@ -177,6 +182,19 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         - spec.shared.latency_cycles_per_wavefront,
         **_asynchronous_units(spec),
     )
+
+
+def _places(spec: GpuSpec) -> dict[str, int]:
+    """Bits of a line's number that count inside a page and a piece of it, those of a page inside a round, and how many
+    of a round's lines are in each slice."""
+    l2 = spec.l2
+    lines = l2.page_bytes * l2.round_pages // l2.line_bytes
+    return {
+        "l2_page_bits": (l2.page_bytes // l2.line_bytes).bit_length() - 1,
+        "l2_piece_bits": (l2.piece_bytes // l2.line_bytes).bit_length() - 1,
+        "l2_round_bits": l2.round_pages.bit_length() - 1,
+        "l2_round_sets": max(1, round(lines * l2.partitions / l2.slices)),
+    }
 
 
 INTERVALS = ("gpc_request_cycles", "slice_cycles_per_sector", "slice_lookup_cycles", "slice_write_cycles_per_turn",

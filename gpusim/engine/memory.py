@@ -18,7 +18,8 @@ from gpusim.engine.crossbar import (
     write_line,
 )
 from gpusim.engine.flags import SWAP, note_write, word_line, word_value, writes_flag
-from gpusim.engine.slices import bits, copy_slice, locate, touch
+from gpusim.engine.places import copy_slice, locate
+from gpusim.engine.slices import bits, touch
 from gpusim.engine.state import BULK, FENCE_TOKEN
 from gpusim.engine.stores import confirm
 from gpusim.engine.views import borrow
@@ -26,6 +27,8 @@ from gpusim.engine.views import borrow
 __all__ = ["serve", "warm_lines"]
 
 LINE_BITS = 7
+SPARE_LAPS = 3
+"""No set gets more than so many lines fewer than others of what is contiguous and fills L2 once."""
 
 
 @njit(cache=True, nogil=True)
@@ -165,9 +168,9 @@ def serve(memory, machine, requests, order, lines, flag_state, clusters, stores,
 @njit(cache=True, nogil=True)
 def warm_lines(mem, machine, first_line, count):
     """Put lines into the slices that own them and into their copies, as after a run that read them; of more than L2
-    holds, which go round all slices and sets in turn, only what would be left."""
+    holds, which fills all slices and sets about evenly, only what would be left."""
     mach, place = machine[0], mem.places[0, 0]
-    most = mach.slices * mach.l2_sets * (mach.l2_ways + 1)
+    most = mach.slices * mach.l2_sets * (mach.l2_ways + SPARE_LAPS)
     for line in range(first_line + max(0, count - most), first_line + count):
         locate(mach, line, place)
         for partition in range(mach.partitions):

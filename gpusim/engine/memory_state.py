@@ -27,7 +27,7 @@ MOST_LINES = 64
 
 PLACE = np.dtype([("line", "<i8"), ("hash", "<i8"), ("partition", "<i8"), ("slice", "<i8"), ("set", "<i8"),
                   ("guess", "<i8")], align=True)
-"""Where a line belongs in L2, see ``gpusim.engine.slices.locate``; guess: the way that holds it, if it still does."""
+"""Where a line belongs in L2, see ``gpusim.engine.places.locate``; guess: the way that holds it, if it still does."""
 WAY = np.dtype([("ready", "<f8"), ("used", "<i8"), ("valid", "<i4"), ("dirty", "<i4")], align=True)
 """State of a line of L2: when its last fill arrives, order of last use, sectors present and written."""
 SHARED_READ = np.dtype([("line", "<i8"), ("time", "<f8"), ("sectors", "<i8"), ("sms", "<i8")], align=True)

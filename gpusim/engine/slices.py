@@ -1,71 +1,18 @@
-"""Models L2 slices and DRAM channels: which holds a line, what it costs to read or write its sectors there.
+"""Models L2 slices and DRAM channels: what it costs to read or write a line's sectors there.
 Leaves out the way there (gpusim.engine.crossbar) and DRAM banks: a channel is a queue with a latency that refreshes."""
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from gpusim.engine.memory_state import MEMORY_COUNTERS, NEAR
+from gpusim.engine.places import copy_slice, mix, pick
 
-__all__ = ["Owner", "bits", "copy_slice", "find", "locate", "mix", "owner", "pick", "read_home", "read_near",
-           "refresh_wait", "slice_wait", "touch", "wait", "write_wait"]
+__all__ = ["bits", "find", "read_home", "read_near", "refresh_wait", "slice_wait", "touch", "wait", "write_wait"]
 
 READ, HIT, FABRIC, DRAM_READ, DRAM_WRITTEN = (MEMORY_COUNTERS.index(name) for name in (
     "l2_sectors_read", "l2_sector_hits_read", "l2_sectors_fabric", "dram_bytes_read", "dram_bytes_written"))
-
-
-class Owner(NamedTuple):
-    """Where a line belongs in L2."""
-
-    partition: int
-    slice: int
-    set: int
-
-
-@njit(cache=True, nogil=True)
-def mix(line):
-    """A fixed hash of a line number; neighbouring lines spread over all slices, whatever the stride."""
-    x = np.uint64(line) * np.uint64(0x9E3779B97F4A7C15)
-    x ^= x >> np.uint64(29)
-    x *= np.uint64(0xBF58476D1CE4E5B9)
-    return np.int64(x >> np.uint64(2))
-
-
-@njit(cache=True, nogil=True)
-def pick(h, start, count):
-    """One of ``count`` things from 20 bits of a hash, without a division."""
-    return ((h >> start & 0xFFFFF) * count) >> 20
-
-
-@njit(cache=True, nogil=True)
-def owner(mach, line):
-    """The partition, slice and set that own a line.
-
-    Consecutive lines go once round all slices before they come to the next set, from a hashed start each time: what is
-    contiguous fills slices and sets evenly, whatever its size, and a pitch falls on all of them.
-    """
-    turn = line // mach.slices
-    lap = turn // mach.l2_sets
-    k = line - turn * mach.slices + pick(mix(turn), 0, mach.slices)
-    x = turn - lap * mach.l2_sets + pick(mix(lap), 20, mach.l2_sets)
-    k, x = k - mach.slices * (k >= mach.slices), x - mach.l2_sets * (x >= mach.l2_sets)
-    return Owner(k // mach.partition_slices, k, x)
-
-
-@njit(cache=True, nogil=True)
-def locate(mach, line, place):
-    """Note in ``place`` all that is known of a line without looking it up."""
-    place.partition, place.slice, place.set = owner(mach, line)
-    place.line, place.hash, place.guess = line, mix(line), 0
-
-
-@njit(cache=True, nogil=True)
-def copy_slice(mach, place, partition):
-    """The slice of ``partition`` where its SMs find the line: its owner, or one that keeps a copy."""
-    return place.slice + (partition - place.partition) * mach.partition_slices
 
 
 @njit(cache=True, nogil=True)

@@ -1,34 +1,73 @@
-"""Laws of L2's places and writes: lines spread evenly, second copies go first, writes of far lines cost two slices."""
+"""Laws of L2's places and writes: lines lie as slice_ids.csv has them, second copies go first, writes cost two slices."""
 
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from engine_programs import Memory, program, rows, run, small_gpu
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import gpusim as gs
 from gpusim.arch import load_gpu
 from gpusim.engine.machine import machine_of, machine_record
 from gpusim.engine.memory import warm_lines
 from gpusim.engine.memory_state import MemoryState, new_memory
-from gpusim.engine.slices import owner, slice_wait
+from gpusim.engine.places import owner
+from gpusim.engine.slices import slice_wait
 
 MACHINE = machine_of(load_gpu("h200"))
 RECORD = machine_record(MACHINE)[0]
 
 
-@given(st.integers(0, 1 << 28))
+SLICE_IDS = pd.read_csv(Path(gs.__file__).parent / "data/hardware/h200/slice_ids.csv")
+NEAR_SLICES = MACHINE.partition_slices
+
+
+def near_slices(lines: np.ndarray) -> np.ndarray:
+    """Slices through which the SMs of one partition read these lines, owned or copied."""
+    return np.array([owner(RECORD, line).slice % NEAR_SLICES for line in lines.tolist()])
+
+
+def shared_places(slices: np.ndarray) -> list[list[int]]:
+    """Which lines of a KiB are in one slice, for each KiB, by the first line of that slice."""
+    return [[row.tolist().index(k) for k in row] for row in slices.reshape(-1, 8)]
+
+
+def test_a_kib_is_in_two_slices_and_a_page_in_eight_as_on_the_chip() -> None:
+    chip, ours = SLICE_IDS.slice.to_numpy()[:512], near_slices(np.arange(512))
+    assert shared_places(ours) == shared_places(chip)
+    for slices in (chip, ours):
+        assert {len(set(page)) for page in slices.reshape(16, 32).tolist()} == {8}
+
+
+@pytest.mark.parametrize("rows", [16, 32, 64, 128, 256, 512])
+def test_rows_4_kib_apart_crowd_slices_as_on_the_chip(rows: int) -> None:
+    """The most of so many rows that a slice has, on average over 2 MiB; evenly it would be half to three quarters."""
+    def most(slices: np.ndarray) -> float:
+        return float(np.mean([np.bincount(some).max() for some in slices.reshape(-1, rows)]))
+    chip = SLICE_IDS.slice.to_numpy()[512:1024]
+    assert most(near_slices(np.arange(1 << 14) * 32)) == pytest.approx(most(chip), rel=0.25)
+
+
+@given(st.integers(0, 1 << 18))
 @settings(max_examples=20, deadline=None, derandomize=True)
-def test_what_is_contiguous_fills_every_slice_and_set_evenly(turn: int) -> None:
-    """As many lines as there are slices, from a multiple of that: one each; twice as many sets: two ways of each."""
-    first, sets = turn * MACHINE.slices, MACHINE.l2_sets
-    assert len({owner(RECORD, line).slice for line in range(first, first + MACHINE.slices)}) == MACHINE.slices
-    start = turn // sets * sets * MACHINE.slices
-    places = [owner(RECORD, line)[1:3] for line in range(start, start + sets * MACHINE.slices, 7)]
-    assert len(set(places)) == len(places)
+def test_a_round_of_pages_fills_every_slice_evenly(number: int) -> None:
+    """128 KiB, of which each partition owns a half: eight or twelve lines of it in each slice, as of its 16 pages."""
+    places = [owner(RECORD, line) for line in range(number << 10, (number + 1) << 10)]
+    assert sum(place.partition for place in places) == len(places) // 2
+    assert set(np.bincount([place.slice for place in places], minlength=MACHINE.slices)) == {8, 12}
+
+
+def test_48_mb_of_what_is_contiguous_fit() -> None:
+    """memory.csv l2_read_cg_48MB: read at full rate, so no set has more lines than ways."""
+    places, counts = np.unique([owner(RECORD, line)[1:] for line in range(48_000_000 // 128)], axis=0, return_counts=True)
+    assert len(places) == MACHINE.slices * MACHINE.l2_sets
+    assert counts.max() <= MACHINE.l2_ways
 
 
 def least_recent_first(memory: MemoryState) -> np.ndarray:

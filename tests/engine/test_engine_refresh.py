@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 import gpusim as gs
 from gpusim.arch import GpuSpec, load_gpu
 from gpusim.engine.machine import Machine, machine_of
-from gpusim.engine.slices import owner, refresh_wait
+from gpusim.engine.places import owner
+from gpusim.engine.slices import refresh_wait
 
 HARDWARE = Path(gs.__file__).parent / "data" / "hardware" / "h200"
 LINE_BYTES = 128

@@ -24,6 +24,8 @@ from gpusim.experiments.micro.access_reads import ROWS as READ_ROWS
 from gpusim.experiments.micro.arrivals import ROWS as ARRIVAL_ROWS
 from gpusim.experiments.micro.arrivals import arrival_probes
 from gpusim.experiments.micro.behind import COPIES, GLOBAL_STORES, LINES, STORE_ROWS, STORES
+from gpusim.experiments.micro.by_line import ROWS as BY_LINE_ROWS
+from gpusim.experiments.micro.by_line import by_line_probes
 from gpusim.experiments.micro.compiled import HARDWARE, CompiledKernel, key_values, replay
 from gpusim.experiments.micro.crossings import crossing_probes
 from gpusim.experiments.micro.halves import half_probes
@@ -72,6 +74,7 @@ def test_no_row_of_a_table_is_dropped_silently() -> None:
     traffic = pd.read_csv(HARDWARE / "h200/reads_beside_writes.csv")
     measured += int((traffic[["read_bytes_per_cycle", "write_bytes_per_cycle"]] > 0).to_numpy().sum())
     measured += len(pd.read_csv(HARDWARE / "h200/reads_under_way.csv").query(ROWS))
+    measured += 2 * len(pd.read_csv(HARDWARE / "h200/reads_by_line.csv").query(BY_LINE_ROWS))
     measured += len(pd.read_csv(HARDWARE / "h200/barrier_arrival.csv").query(ARRIVAL_ROWS))
     for burst in (COPIES, LINES, STORES, GLOBAL_STORES, STORE_ROWS):
         launches = pd.read_csv(HARDWARE / f"h200/{burst.table}.csv").query(burst.rows)
@@ -102,6 +105,12 @@ def test_l2_reads_and_writes_side_by_side_and_lines_in_part_cost_a_cycle(what: s
                                   "rows of 128 B, 128 B apart in shared memory, 1536 at once"])
 def test_an_sm_has_a_thousand_rows_under_way_at_most(what: str) -> None:
     assert run_probe(next(p for p in under_way_probes() if p.what == what), load_gpu("h200"))["within_level"]
+
+
+@pytest.mark.parametrize("what", ["1 SMs, 2 groups under way", "1 SMs, 2 groups under way, one more",
+                                  "16 SMs, 2 groups under way", "33 SMs, 2 groups under way"])
+def test_copies_slow_each_other_down_in_l2_as_on_the_chip(what: str) -> None:
+    assert run_probe(next(p for p in by_line_probes() if p.what == what), load_gpu("h200"))["within_level"]
 
 
 @pytest.mark.parametrize("copies", [6, 8])

@@ -16,6 +16,7 @@ from gpusim.errors import UserError
 from gpusim.experiments.micro.access_reads import access_read_probes
 from gpusim.experiments.micro.arrivals import arrival_probes
 from gpusim.experiments.micro.behind import behind_probes
+from gpusim.experiments.micro.by_line import by_line_probes
 from gpusim.experiments.micro.copies import copy_probes
 from gpusim.experiments.micro.crossings import crossing_probes
 from gpusim.experiments.micro.fences import fence_probes
@@ -55,7 +56,7 @@ def all_probes() -> list[Probe]:
     """Every measured or published number there is a probe for."""
     compiled = [*pipe_probes(), *shared_probes(), *copy_probes(), *slot_probes(), *crossing_probes(), *write_probes()]
     compiled += [*memory_probes(), *warpgroup_probes(), *instruction_probes(), *half_probes(), *tile_probes(),
-                 *traffic_probes(), *under_way_probes(), *arrival_probes(), *behind_probes(),
+                 *traffic_probes(), *under_way_probes(), *by_line_probes(), *arrival_probes(), *behind_probes(),
                  *access_read_probes(), *fence_probes(), *replay_probes(), *mark_probes()]
     return [*compiled, *recorded_probes(), *published_probes(), *published_tables()]
 
