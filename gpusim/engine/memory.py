@@ -10,6 +10,7 @@ from gpusim.engine.crossbar import (
     ask_port,
     ask_slice,
     expect_line,
+    fence_writes,
     foresee_line,
     pass_port,
     read_line,
@@ -150,8 +151,7 @@ def serve(memory, machine, requests, order, lines, flag_state, clusters, stores,
             count = multicast(mem, mach, lines, request, places, peers, done, count)
             continue
         if request.token == FENCE_TOKEN:
-            written = mem.ports[request.sm].written
-            last = max(float(request.time + mach.l2_latency), written + mach.l2_latency / 2)
+            last = fence_writes(mach, mem.ports[request.sm], request.time)
         elif request.flag >= 0:
             last, flag = serve_flag(mem, mach, flags, request, places[0])
         else:

@@ -33,10 +33,12 @@ WAY = np.dtype([("ready", "<f8"), ("used", "<i8"), ("valid", "<i4"), ("dirty", "
 SHARED_READ = np.dtype([("line", "<i8"), ("time", "<f8"), ("sectors", "<i8"), ("sms", "<i8")], align=True)
 """A line that SMs of the GPC have asked for: which sectors, when the answer is back at the coalescer, how many SMs."""
 PORT = np.dtype([
-    ("read_free", "<f8"), ("written", "<f8"), ("length", "<f8"), ("gpc", "<i8"), ("cpc", "<i8"),
+    ("read_free", "<f8"), ("confirmed", "<f8"), ("unfenced", "<f8"), ("length", "<f8"), ("gpc", "<i8"), ("cpc", "<i8"),
     ("partition", "<i8"),
 ], align=True)
-"""An SM's door to the crossbar. written: its last write is in L2; length: cycles its round trips take more."""
+"""An SM's door to the crossbar. confirmed: its own partition knows that its last write is in L2; unfenced: cycles that a
+fence takes until it learns there that all writes since the last one are, 0 when there are none; length: cycles its round
+trips take more."""
 TOTAL = np.dtype([("clock", "<i8"), ("last_write", "<f8"), ("counters", "<f8", (len(MEMORY_COUNTERS),))], align=True)
 
 
@@ -81,7 +83,8 @@ def new_memory(
 def settle(memory: MemoryState, *, flush: bool) -> None:
     """Start time and counters anew with the lines that are there, or with none (``flush``)."""
     memory.ways["ready"] = 0.0
-    memory.ports["read_free"] = memory.ports["written"] = 0.0
+    for name in ("read_free", "confirmed", "unfenced"):
+        memory.ports[name] = 0.0
     for queue in (memory.slice_free, memory.write_free, memory.lookup_free, memory.channel_free):
         queue[:] = 0.0
     for port in (memory.gpc_requests, memory.gpc_data):

@@ -11,10 +11,10 @@ from engine_programs import Memory, Row, issue_cycles, loop, program, rows, run,
 
 from gpusim.arch import load_gpu
 from gpusim.arch.paths import find_data
-from gpusim.engine.crossbar import write_line
+from gpusim.engine.crossbar import fence_writes, write_line
 from gpusim.engine.machine import machine_of, machine_record
 from gpusim.engine.memory_state import new_memory
-from gpusim.engine.places import locate
+from gpusim.engine.places import locate, owner
 from gpusim.engine.slices import write_wait
 from gpusim.program import Launch
 
@@ -221,3 +221,23 @@ def test_a_line_that_takes_a_dirty_ones_place_waits_when_dram_is_behind() -> Non
     evicted = 3 * small_gpu(1).l2.capacity_bytes
     assert last_written(64) == pytest.approx(evicted / 64, rel=0.1)
     assert last_written(1 << 20) < last_written(64) / 2
+
+
+FENCE_DELAYS = pd.read_csv(find_data("gpusim/data/hardware/h200/fence_delay.csv")).query("bytes_per_lane == 4 and lanes in (0, 8)")
+
+
+@pytest.mark.parametrize("row", [row for _, row in FENCE_DELAYS.iterrows()],
+                         ids=lambda r: f"{r.lanes:.0f} lanes, {r.delay_cycles:.0f} cycles later")
+@pytest.mark.parametrize("far", [False, True])
+def test_a_fence_of_the_gpu_learns_of_the_writes_before_it_first(far: bool, row: pd.Series) -> None:
+    """As long as on the chip, however long ago they were; the next fence has none before it."""
+    machine = machine_of(load_gpu("h200"))
+    record, memory = machine_record(machine)[0], new_memory(machine, np.zeros(machine.num_sms, np.int64))
+    port, place = memory.ports[0], memory.places[0, 0]
+    if row.lanes:
+        line = next(line for line in range(64) if owner(record, line).partition == (port["partition"] + far) % 2)
+        locate(record, line, place)
+        write_line(memory, record, port, place, 1, 1.0, 1000.0)
+    asked, measured = 1000 + row.delay_cycles, row.far_cycles if far else row.near_cycles
+    assert fence_writes(record, port, asked) - asked == pytest.approx(measured, rel=0.04)
+    assert fence_writes(record, port, asked) - asked == machine.l2_latency

@@ -14,7 +14,7 @@ import pandas as pd
 from gpusim.arch import GpuSpec
 from gpusim.arch.paths import find_data
 from gpusim.dsl.registry import load_program
-from gpusim.engine import EVENT_KINDS, SimulationResult
+from gpusim.engine import EVENT_KINDS, WARP_STATES, SimulationResult
 from gpusim.experiments.micro.compiled import HARDWARE
 from gpusim.experiments.micro.probe import Probe, Quantity, Reader, cta_bytes_per_cycle
 from gpusim.program import Program
@@ -36,7 +36,8 @@ RINGS = {"L1": ("ldg_l1_chase_cycles", "64KB", 1 << 16, 128), "L2": ("ldg_l2_cha
          "DRAM": ("ldg_dram_chase_cycles", "1GB", 1 << 26, 1 << 16)}
 """Rows of memory.csv, bytes of the ring that is simulated and of its stride."""
 KIB, READ_PASSES, HOPS = 1 << 10, 4, 8
-ISSUE = EVENT_KINDS.index("issue")
+ISSUE, STATE, MEMBAR = EVENT_KINDS.index("issue"), EVENT_KINDS.index("state"), WARP_STATES.index("membar")
+FIRST_TURN = 3  # of a chain; the ones before begin while others do
 
 
 @dataclass(frozen=True)
@@ -85,10 +86,19 @@ def _longer_gaps(result: SimulationResult) -> float:
     return float(np.median(gaps[gaps > gaps.mean()]))
 
 
+def _turn_cycles(result: SimulationResult, *, ctas: int) -> float:
+    """Cycles from one CTA's turn to the next one's, by what waits behind the fence of the first one."""
+    fences = result.events[(result.events["kind"] == STATE) & (result.events["state"] == MEMBAR)
+                           & (result.events["warp"] == 0)]
+    behind = np.sort(fences["start"][fences["pc"] == fences["pc"].max()])
+    return float(np.diff(behind)[FIRST_TURN:].mean()) / ctas
+
+
 def _twins() -> Iterator[_Twin]:
     yield from _pipes()
     yield from _shared_memory()
     yield from _memory()
+    yield from _flags()
     for n, warpgroups in ((64, 1), (128, 1), (256, 1), (256, 2)):
         yield _Twin("wgmma_rate", "throughput", "wgmma.csv",
                     {"what": "wgmma_ss", "n": n, "warpgroups": warpgroups, "swizzle": "128B", "per_group": 8},
@@ -143,6 +153,14 @@ def _memory() -> Iterator[_Twin]:
         yield _Twin("read_bandwidth", "bandwidth", "memory.csv",
                     {"what": "l2_read_cg", "param": f"{ctas}ctas_x1024thr_per256KB_wrap16384KB"}, "value",
                     partial(cta_bytes_per_cycle, cta_bytes=256 * KIB * READ_PASSES), sizes={"ctas": ctas})
+
+
+def _flags() -> Iterator[_Twin]:
+    for stores in (0, 1, 4, 16, 64):
+        for ctas in (2, 4, 8):
+            yield _Twin("flag_chain", "latency", "flags.csv", {"kind": "chain", "stores": stores, "ctas": ctas},
+                        "hop_cycles", partial(_turn_cycles, ctas=ctas), recorded_sm=0,
+                        parameters={"ctas": ctas, "stores": stores})
 
 
 def recorded_probes() -> Iterator[Probe]:
