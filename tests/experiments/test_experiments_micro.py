@@ -342,7 +342,7 @@ def test_copies_and_loads_of_warps_that_go_together_and_of_warps_that_do_not(wha
 ])
 def test_copies_to_lines_of_one_class_take_what_silicon_takes(what: str) -> None:
     row = run_probe(next(p for p in write_probes() if p.what == what), load_gpu("h200"))
-    assert row["within_level"], row
+    assert abs(row["error_pct"]) < 5, row
 
 
 LATE = pytest.mark.xfail(reason="4 to 6 % late: classes of few copies, or without loads (DEVIATIONS 4e)", strict=True)
