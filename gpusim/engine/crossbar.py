@@ -11,8 +11,8 @@ from gpusim.engine.places import copy_slice, locate, mix, pick
 from gpusim.engine.slices import bits, find, read_home, read_near, touch, write_wait
 from gpusim.engine.views import prefetch
 
-__all__ = ["ask_port", "ask_slice", "expect_line", "fence_writes", "foresee_line", "pass_port", "read_line", "read_owner",
-           "way_to", "write_line"]
+__all__ = ["ask_port", "ask_slice", "expect_line", "fence_writes", "foresee_line", "pass_port", "read_line",
+           "read_owner", "way_to", "write_line"]
 
 WRITE, TO_SMS, COALESCED = (MEMORY_COUNTERS.index(name) for name in (
     "l2_sectors_write", "sectors_to_sms", "coalesced_sectors"))

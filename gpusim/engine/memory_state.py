@@ -36,9 +36,9 @@ PORT = np.dtype([
     ("read_free", "<f8"), ("confirmed", "<f8"), ("unfenced", "<f8"), ("length", "<f8"), ("gpc", "<i8"), ("cpc", "<i8"),
     ("partition", "<i8"),
 ], align=True)
-"""An SM's door to the crossbar. confirmed: its own partition knows that its last write is in L2; unfenced: cycles that a
-fence takes until it learns there that all writes since the last one are, 0 when there are none; length: cycles its round
-trips take more."""
+"""An SM's door to the crossbar. confirmed: its own partition knows that its last write is in L2; unfenced: cycles that
+a fence takes until it learns there that all writes since the last one are, 0 when there are none; length: cycles its
+round trips take more."""
 TOTAL = np.dtype([("clock", "<i8"), ("last_write", "<f8"), ("counters", "<f8", (len(MEMORY_COUNTERS),))], align=True)
 
 

@@ -3,7 +3,6 @@ Leaves out the way there (gpusim.engine.crossbar) and DRAM banks: a channel is a
 
 from __future__ import annotations
 
-import numpy as np
 from numba import njit
 
 from gpusim.engine.memory_state import MEMORY_COUNTERS, NEAR

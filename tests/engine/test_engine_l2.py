@@ -1,4 +1,4 @@
-"""Laws of L2's places and writes: lines lie as slice_ids.csv has them, second copies go first, writes cost two slices."""
+"""Laws of L2's places and writes: lines lie as in slice_ids.csv, second copies go first, writes cost two slices."""
 
 from __future__ import annotations
 
@@ -65,7 +65,8 @@ def test_a_round_of_pages_fills_every_slice_evenly(number: int) -> None:
 
 def test_48_mb_of_what_is_contiguous_fit() -> None:
     """memory.csv l2_read_cg_48MB: read at full rate, so no set has more lines than ways."""
-    places, counts = np.unique([owner(RECORD, line)[1:] for line in range(48_000_000 // 128)], axis=0, return_counts=True)
+    found = [owner(RECORD, line)[1:] for line in range(48_000_000 // 128)]
+    places, counts = np.unique(found, axis=0, return_counts=True)
     assert len(places) == MACHINE.slices * MACHINE.l2_sets
     assert counts.max() <= MACHINE.l2_ways
 

@@ -223,7 +223,8 @@ def test_a_line_that_takes_a_dirty_ones_place_waits_when_dram_is_behind() -> Non
     assert last_written(1 << 20) < last_written(64) / 2
 
 
-FENCE_DELAYS = pd.read_csv(find_data("gpusim/data/hardware/h200/fence_delay.csv")).query("bytes_per_lane == 4 and lanes in (0, 8)")
+FENCE_DELAYS = pd.read_csv(find_data("gpusim/data/hardware/h200/fence_delay.csv")).query(
+    "bytes_per_lane == 4 and lanes in (0, 8)")
 
 
 @pytest.mark.parametrize("row", [row for _, row in FENCE_DELAYS.iterrows()],
