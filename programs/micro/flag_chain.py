@@ -3,8 +3,8 @@
 Measured on an H200 (flags.csv, cycles from one CTA's turn to the next one's, of two CTAs of four warps): 972.0 without
 stores, 1237.0, 1492.0, 2354.0 and 5432.0 with 1, 4, 16 and 64 stores of each thread.
 
-Parameters. ctas: number of CTAs. stores: 16-byte stores of each thread in its turn. warps: number of warps in a CTA.
-rounds: number of turns of each CTA.
+Parameters. ctas: number of CTAs that take turns. stores: 16-byte stores of each thread in its turn. warps: number of
+warps in a CTA. rounds: number of turns of each CTA.
 """
 
 from functools import partial
