@@ -143,7 +143,7 @@ class InstructionEntry(Section):
     @property
     def release_cycles(self) -> int:
         """Cycles until the registers that it reads may be overwritten, of variable latency outside the memory queue."""
-        return self.read_release_cycles or self.latency_cycles
+        return self.latency_cycles if self.read_release_cycles is None else self.read_release_cycles
 
     @property
     def result_cycles(self) -> ResultCycles:

@@ -37,6 +37,9 @@ def reference(inputs):
 
 @gs.kernel
 def flag_chain(ctx, p, word, *, ctas=2, stores=1, warps=4, rounds=10):
+    for name, value, most in (("ctas", ctas, MOST_CTAS), ("stores", stores, MOST_STORES), ("warps", warps, MOST_WARPS)):
+        if value > most:
+            raise gs.UserError(f"micro/flag_chain has room for {most} {name}", got=f"{name}={value}")
     ctx.launch((1, 1), warps=warps, slices=ctas)
     ctx.local_tile(p, p.shape, (None, None))
     ctx.smem_array("alone", gs.u8, ONE_PER_SM_BYTES)

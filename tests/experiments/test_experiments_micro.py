@@ -341,6 +341,7 @@ def test_copies_and_loads_of_warps_that_go_together_and_of_warps_that_do_not(wha
     "rows of 64 B, lines 0000 modulo 4, 8 warps", "rows of 128 B, lines 0000 modulo 4, 8 warps",
 ])
 def test_copies_to_lines_of_one_class_take_what_silicon_takes(what: str) -> None:
+    """Rows of 128 bytes by eight warps take 4.7 % too long whatever lines they write: what L2 and the port take."""
     row = run_probe(next(p for p in write_probes() if p.what == what), load_gpu("h200"))
     assert abs(row["error_pct"]) < 5, row
 

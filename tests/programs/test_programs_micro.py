@@ -66,6 +66,14 @@ def test_ctas_hand_a_semaphore_on_as_fast_as_on_silicon() -> None:
     assert np.mean([abs(row["error_pct"]) for row in rows]) < 6
 
 
+@pytest.mark.parametrize(("setting", "sentence"), [
+    ({"ctas": 133}, "has room for 132 ctas, got ctas=133"), ({"stores": 65}, "has room for 64 stores, got stores=65")])
+def test_more_ctas_or_stores_than_the_chain_has_room_for_are_refused(setting: dict[str, int], sentence: str) -> None:
+    with pytest.raises(gs.UserError) as caught:
+        load("flag_chain").record(gs.load_gpu("h200"), {}, **setting)
+    assert sentence in str(caught.value)
+
+
 def test_eight_rows_in_the_same_banks_take_eight_times_as_long() -> None:
     def loop_cycles(swizzle: str) -> int:
         short, long = (cta_cycles("ldmatrix_conflicts", swizzle=swizzle, repeats=repeats) for repeats in (16, 64))

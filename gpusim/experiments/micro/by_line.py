@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from gpusim.engine import EVENT_KINDS, SimulationResult
+from gpusim.engine import SimulationResult
 from gpusim.experiments.micro.compiled import HARDWARE, CompiledKernel, replay
-from gpusim.experiments.micro.probe import Probe
+from gpusim.experiments.micro.probe import Probe, issue_cycles
 from gpusim.experiments.micro.under_way import TYPICAL_SM
 from gpusim.sass import SassLaunch, Scalar, TensorPointer
 
@@ -22,7 +21,6 @@ REGION_BYTES, LINES, LINE_PITCH_BYTES, SHARED_BYTES, REGISTERS, LANES = 131072, 
 ROWS, STEPS = "row_bytes == 128 and warps == 8 and groups in (1, 2)", 80
 """The table's programs made 500 and 900 steps, all alike; its other rows say the same."""
 ASKED, ALL_SMS = 400, 132
-ISSUE = EVENT_KINDS.index("issue")
 
 
 def by_line_probes() -> Iterator[Probe]:
@@ -48,18 +46,13 @@ def _probes(row: dict[str, Any]) -> Iterator[Probe]:
                 partial(_single, pcs=pcs), recorded_sm=sm)
 
 
-def _clocks(result: SimulationResult, warp: int, pcs: tuple[int, ...]) -> np.ndarray:
-    events = result.events
-    return np.sort(events["start"][(events["kind"] == ISSUE) & (events["warp"] == warp) & np.isin(events["pc"], pcs)])
-
-
 def _step(result: SimulationResult, *, pcs: tuple[int, ...]) -> float:
     """Cycles of a step of the first warp that copies, on the recorded SM."""
-    first, *_, last = _clocks(result, 1, pcs)
+    first, *_, last = issue_cycles(result, pcs, 1)
     return float(last - first) / STEPS
 
 
 def _single(result: SimulationResult, *, pcs: tuple[int, ...]) -> float:
     """Cycles of the copies of one lane that began while the others copied."""
-    begin, end = _clocks(result, 0, pcs).reshape(-1, 2).T
-    return float((end - begin)[begin < _clocks(result, 1, pcs)[-1]].mean())
+    begin, end = issue_cycles(result, pcs).reshape(-1, 2).T
+    return float((end - begin)[begin < issue_cycles(result, pcs, 1)[-1]].mean())

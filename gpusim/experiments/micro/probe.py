@@ -16,7 +16,7 @@ from gpusim.errors import GpusimError, UserError
 from gpusim.program import Program
 
 __all__ = ["LEVELS_PCT", "OVERWRITTEN", "NoProgram", "Probe", "Quantity", "cta_bytes_per_cycle", "cycles_between",
-           "refused", "run_probe"]
+           "issue_cycles", "refused", "run_probe"]
 
 Quantity = Literal["latency", "throughput", "bandwidth"]
 LEVELS_PCT: dict[Quantity, float] = {"latency": 3.0, "throughput": 3.0, "bandwidth": 10.0}
@@ -84,13 +84,18 @@ def _simulate(probe: Probe, spec: GpuSpec) -> float:
     return probe.read(simulate(program, spec, l2=probe.l2, launch_overhead=probe.launched, record=record))
 
 
+def issue_cycles(result: SimulationResult, pcs: tuple[int, ...], warp: int = 0) -> np.ndarray:
+    """Cycles in which a warp of the recorded SM issued instructions ``pcs``, in the order in which it did."""
+    events = result.events
+    return np.sort(events["start"][(events["kind"] == ISSUE) & (events["warp"] == warp) & np.isin(events["pc"], pcs)])
+
+
 def cycles_between(result: SimulationResult, *, pcs: tuple[int, ...], per: float = 1.0) -> float:
     """Cycles between the last two issues of instructions ``pcs`` by the first warp, divided by ``per``.
 
     What a kernel that reads its clock twice reports. Raises NoProgram when it read fewer than two.
     """
-    events = result.events
-    starts = events["start"][(events["kind"] == ISSUE) & (events["warp"] == 0) & np.isin(events["pc"], pcs)]
+    starts = issue_cycles(result, pcs)
     if len(starts) < 2:
         raise NoProgram("the first warp reads its clock less than twice", got=len(starts))
     return float(starts[-1] - starts[-2]) / per

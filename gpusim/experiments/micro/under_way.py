@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from gpusim.engine import EVENT_KINDS, SimulationResult
+from gpusim.engine import SimulationResult
 from gpusim.experiments.micro.compiled import HARDWARE, CompiledKernel, replay
-from gpusim.experiments.micro.probe import Probe
+from gpusim.experiments.micro.probe import Probe, issue_cycles
 from gpusim.sass import SassLaunch, Scalar, TensorPointer
 
 __all__ = ["under_way_probes"]
@@ -23,7 +22,6 @@ COPIES, STEPS, COPY_BYTES = 4, 100, 512
 PROBES, FIRST = 12, 4  # single copies of the first warp; those before FIRST find less on their way
 TYPICAL_SM = 20
 """Of a CPC with six SMs; those of four get more (cpc.csv)."""
-ISSUE = EVENT_KINDS.index("issue")
 
 
 def under_way_probes() -> Iterator[Probe]:
@@ -47,7 +45,5 @@ def _probe(row: dict[str, Any]) -> Probe:
 
 def _under_way(result: SimulationResult, *, pcs: tuple[int, ...], lines: int) -> float:
     """Lines per cycle of the mean SM, times the cycles from the moment in which a copy's address is free on."""
-    events = result.events
-    reads = events["start"][(events["kind"] == ISSUE) & (events["warp"] == 0) & np.isin(events["pc"], pcs)]
-    _, free, there = np.sort(reads)[-3 * PROBES :].reshape(PROBES, 3)[FIRST:].T
+    _, free, there = issue_cycles(result, pcs)[-3 * PROBES :].reshape(PROBES, 3)[FIRST:].T
     return lines / float((result.cta_end - result.cta_start).mean()) * float((there - free).mean())
