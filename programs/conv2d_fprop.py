@@ -48,7 +48,7 @@ def conv2d_fprop(ctx, X, W, Y, *, tile=(128, 128, 32), warp=(64, 64, 32), num_st
     filters = W.view((conv.K, conv.R * conv.S * conv.C), (conv.R * conv.S * conv.C, 1), 0)
     k = FilterRange(0, conv.R * conv.S * conv.C, tile[2], conv)
     loop = ITERATORS[iterator](ctx, activations, filters, (m, n), mma, tile[2], num_stages, k, conv.alignment)
-    multistage(ctx, loop, num_stages, "zfill")
+    multistage(ctx, loop, num_stages, "zfill", first_group_ahead=True)
     with ctx.scope("epilogue"):
         output = Y.view((conv.pixels, conv.K), (conv.K, 1), 0)
         tensor_op_epilogue(ctx, output, (m, n), mma, loop.accumulators, loop.a.array).run()

@@ -82,7 +82,9 @@ class Issue(Section):
 
 
 class Mio(Section):
-    queue_depth: Count = Field(description="Memory instructions a sub-partition may have waiting for the LSU.")
+    queue_depth: Count = Field(le=32, description="Memory instructions a sub-partition may have waiting for the LSU.")
+    queue_return_cycles: Cycles = Field(default=0, description="From the cycle after it has taken one to when the "
+                                                               "place of that is free.")
     buffer_entries: Count = Field(ge=8, le=32, description="Instructions that the LSU has taken, in order.")
     copy_buffer_entries: Count = Field(ge=2, le=8, description="Places that an LDGSTS takes there.")
     buffer_return_cycles: Cycles = Field(description="From when such a place is left to when the LSU takes what waits "
@@ -98,7 +100,8 @@ class Mio(Section):
     operand_bytes_per_cycle: Count = Field(description="Addresses and data one sub-partition sends to the LSU.")
     address_interval_cycles: Count = Field(
         description="Least cycles between memory instructions that the LSU takes from a sub-partition.")
-    register_read_cycles: Count = Field(description="Cycles for which the dispatcher waits per register the LSU reads.")
+    register_read_cycles: Count = Field(description="Cycles for which the dispatcher waits for a read of the LSU.")
+    registers_per_read: Count = Field(description="Registers that the LSU reads at once.")
     address_cycles: Count = Field(description="Least cycles between those that it takes from all sub-partitions.")
     copy_address_cycles: Count = Field(description="The same behind an LDGSTS.")
     store_data_bytes_per_cycle: Count = Field(description="What stores of all sub-partitions store, on its way to the "

@@ -54,6 +54,9 @@ class Context(HopperVerbs):
         self.parameter_bytes = sum(POINTER_BYTES + EXTENT_BYTES * len(tensor.shape) for tensor in tensors)
         self._recorder: Recorder | None = None
         self._supported: set[str] = set()
+        self._fragments: list[tuple[tuple[object, ...], tuple[tuple[int, ...], ...]]] = []
+        """Of every fragment declared so far what it is and its registers; in a later tile, of the first tile's."""
+        self._declared = 0
 
     # launch and tensors
 
@@ -99,9 +102,11 @@ class Context(HopperVerbs):
         self.parameter_bytes = max(self.parameter_bytes, num_bytes)
 
     def visits(self) -> Iterator[Visit]:
-        """The tiles of a CTA of this class, one after another: what is recorded meanwhile belongs to that tile."""
+        """The tiles of a CTA of this class, one after another: what is recorded meanwhile belongs to that tile. It is
+        one loop of the compiled kernel, so that fragments of every tile have the registers of the first one's."""
+        before = self._declared
         for visit in self.grid.visits():
-            self.mover.visit = self.grid.visit
+            self.mover.visit, self._declared = self.grid.visit, before
             yield visit
         self.mover.visit = 0
 
@@ -145,11 +150,16 @@ class Context(HopperVerbs):
         registers = mma.registers(operand)
         atoms = mma.atoms[0] * mma.atoms[1] if operand == "C" else mma.atoms[operand == "B"]
         dtype = {"A": mma.atom.dtype_a, "B": mma.atom.dtype_b, "C": mma.atom.dtype_c}[operand]
-        make = self._fragment_groups
-        return Fragment(f"r{operand}", dtype_named(dtype), operand, mma,
-                        tuple(make(mma, operand, atoms, registers) for _ in range(buffers)), registers)
+        what = operand, atoms, registers, buffers
+        if self._declared == len(self._fragments) or self._fragments[self._declared][0] != what:
+            del self._fragments[self._declared:]
+            self._fragments.append((what, tuple(self._fragment_groups(operand, atoms, registers)
+                                                for _ in range(buffers))))
+        _, starts = self._fragments[self._declared]
+        self._declared += 1
+        return Fragment(f"r{operand}", dtype_named(dtype), operand, mma, starts, registers)
 
-    def _fragment_groups(self, mma: TiledMma, operand: str, atoms: int, registers: int) -> tuple[int, ...]:
+    def _fragment_groups(self, operand: str, atoms: int, registers: int) -> tuple[int, ...]:
         """Groups that one ldmatrix fills are neighbours."""
         together = 1 if operand == "C" else min(atoms, max(1, 4 // registers))
         starts: list[int] = []

@@ -150,7 +150,7 @@ def global_access(sm, warp, mach, row, access, stores, start):
     keep_registers(sm, mach, row, passed)
     settle_board(warp, row.read_barrier, operands_read(mach, start, row))
     if row.kind == ASYNC_COPY:
-        sm.counters[LDGSTS_COUNT] += 1
+        sm.counters[LDGSTS_COUNT] += access.wavefronts > 0
         count_shared(sm, access, LDGSTS)
     elif access.count == 0:
         settle_board(warp, row.write_barrier, start + 1)

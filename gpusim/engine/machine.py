@@ -24,6 +24,8 @@ class Machine(NamedTuple):
     sub_partitions: int
     policy: int
     mio_queue_depth: int
+    queue_return: int
+    register_read: int
     data_paths: int
     tag_entries: int
     access_tags: int
@@ -117,7 +119,8 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         max_warps=spec.sm.max_warps,
         sub_partitions=spec.sm.sub_partitions,
         policy=POLICIES.index(policy or spec.issue.policy),
-        mio_queue_depth=spec.mio.queue_depth,
+        mio_queue_depth=spec.mio.queue_depth, queue_return=spec.mio.queue_return_cycles,
+        register_read=spec.mio.register_read_cycles,
         data_paths=spec.shared.wavefronts_per_cycle * spec.shared.latency_cycles_per_wavefront,
         tag_entries=spec.l1.tag_entries, access_tags=spec.l1.access_tag_entries,
         commit_tags=spec.l1.commit_tag_entries, tag_lead=spec.l1.tag_lead_cycles,

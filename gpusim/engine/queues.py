@@ -20,10 +20,10 @@ PARTS = 4
 
 @njit(cache=True, nogil=True, forceinline=True)
 def note_room(part, mach):
-    """First cycle in which the queue has room again: what comes free is so in the cycle after."""
-    entries = part.queue_last - part.queue_first
-    was_full = entries + part.queue_left >= mach.mio_queue_depth
-    part.unit_free[QUEUE] = NEVER if entries >= mach.mio_queue_depth else part.queue_open if was_full else 0
+    """First cycle in which the queue has room for the next instruction: when the place is free that it would have, the
+    one of as many instructions before as there are places."""
+    before = part.queue_last - mach.mio_queue_depth
+    part.unit_free[QUEUE] = NEVER if before >= part.queue_first else part.queue_free[before % QUEUE_ENTRIES]
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -121,12 +121,10 @@ def pass_buffer(sm, mach, row, time):
 
 @njit(cache=True, nogil=True)
 def take_head(sm, part, mach, p, time):
-    """Take the oldest instruction off a queue; what waits for its room can come a cycle later. Returns its place."""
+    """Take the oldest instruction off a queue; what waits for its place comes a cycle later or more. Returns it."""
     i = part.queue_first % QUEUE_ENTRIES
     part.queue_first += 1
-    again = part.queue_open == time + 1
-    part.queue_left = 1 + part.queue_left * again
-    part.queue_open = time + 1
+    part.queue_free[i] = time + 1 + mach.queue_return
     note_room(part, mach)
     sm.last_part = p
     return i

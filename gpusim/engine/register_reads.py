@@ -68,10 +68,11 @@ def read_operands(part, mach, win, row, time):
     """The LSU reads the registers of an instruction that it takes at ``time``; returns when it begins to.
 
     It has a path of its own per sub-partition, at half the rate of a register bank, and keeps the dispatcher from
-    reading for a cycle per register only. Beside tensor instructions it reads one register in each of their intervals,
-    or as many as their kind lets it, which get longer by it, and begins when the tensor instruction has read its own.
+    reading for a cycle per pair of registers only. Beside tensor instructions it reads one register in each of their
+    intervals, or as many as their kind lets it, which get longer by it, each in a cycle of its own, and begins when the
+    tensor instruction has read its own.
     """
-    start, free = time, time + row.path_cycles
+    start, free, hold = time, time + row.path_cycles, row.hold_cycles
     if uses_tensor(part, time):
         reads = win.reads[part.tensor_reads]
         each = part.tensor_interval / reads.registers + reads.register_cost
@@ -79,11 +80,12 @@ def read_operands(part, mach, win, row, time):
         start += max(0, np.int64((row.registers - 1) * each) - row.lead_cycles)
         free = max(free, time + np.int64(row.registers * each))
         hold_tensor(part, row.registers * reads.register_cost)
+        hold = row.registers * mach.register_read
     part.operand_free = free
     if part.hold_last - part.hold_first >= HOLDS:
         part.hold_first += 1
     part.hold_start[part.hold_last % HOLDS] = start + mach.read_release_base
-    part.hold_end[part.hold_last % HOLDS] = start + mach.read_release_base + row.hold_cycles
+    part.hold_end[part.hold_last % HOLDS] = start + mach.read_release_base + hold
     part.hold_last += 1
     return start
 

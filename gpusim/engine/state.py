@@ -111,7 +111,7 @@ SUB_PARTITION = np.dtype([
     ("tensor_turn", "<i8"), ("fetched", "<i8"),  # another warp's came before; its A operand had to be read
     ("triple_start", "<i8"), ("vector_start", "<i8"),  # of the last instruction that reads three registers, or fewer
     ("queue_first", "<i8"), ("queue_last", "<i8"),  # a ring
-    ("queue_open", "<i8"), ("queue_left", "<i8"),  # since when entries are free, and how many came free then
+    ("queue_free", "<i8", (QUEUE_ENTRIES,)),  # when the place of an instruction that has left is free
     ("queue_time", "<i8", (QUEUE_ENTRIES,)), ("queue_op", "<i8", (QUEUE_ENTRIES,)),
     ("queue_places", "<i8", (QUEUE_ENTRIES,)), ("queue_kept", "<i8", (QUEUE_ENTRIES,)),
     ("queue_slot", "<i8", (QUEUE_ENTRIES,)),
@@ -262,6 +262,7 @@ def new_state(
     state.slots["cta"] = -1
     state.sms["next_accept"] = state.sms["next_turn"] = state.sms["wgmma_event"] = NEVER
     state.sms["begun"] = -1
+    state.sms["last_part"] = state.parts.shape[1] - 1  # so that the first one comes first
     return state
 
 

@@ -11,7 +11,7 @@ from gpusim.dsl.clusters import LARGEST
 from gpusim.errors import UserError
 from gpusim.experiments.batch import Job
 
-__all__ = ["CONFIGURATION_COLUMNS", "Unbuilt", "job_for_row"]
+__all__ = ["CONFIGURATION_COLUMNS", "OPTIONAL_COLUMNS", "Unbuilt", "job_for_row"]
 
 Row = Mapping[str, Any]
 
@@ -20,6 +20,8 @@ CONFIGURATION_COLUMNS = (
     "tile_n", "tile_k", "warp_m", "warp_n", "warp_k", "inst_m", "inst_n", "inst_k", "stages", "smem_swizzle",
     "epilogue", "split_k", "raster_log", "cluster_m", "cluster_n", "M", "N", "K",
 )
+OPTIONAL_COLUMNS = ("problem",)
+"""What M, N and K do not say: "N=8 H=56 W=56 C=64 K=64 R=3 S=3 padding=1 stride=1" of a convolution."""
 
 
 class Unbuilt(UserError):
@@ -29,12 +31,18 @@ class Unbuilt(UserError):
 @dataclass(frozen=True)
 class _Family:
     """A family of kernels that a program can be: what its columns must be (a tuple: one of several), the parameters it
-    takes, its problem sizes and their columns."""
+    takes, its problem sizes and their columns, or where they come from."""
 
     program: str
     needs: Mapping[str, object]
     parameters: Callable[[Row], dict[str, object]]
-    sizes: Mapping[str, str] = field(default_factory=lambda: {size: size for size in ("M", "N", "K")})
+    sizes: Mapping[str, str] | Callable[[Row], Mapping[str, int]] = field(
+        default_factory=lambda: {size: size for size in ("M", "N", "K")})
+
+    def problem(self, row: Row) -> Mapping[str, int]:
+        if callable(self.sizes):
+            return self.sizes(row)
+        return {size: int(row[column]) for size, column in self.sizes.items()}
 
 
 def _multistage_parameters(row: Row) -> dict[str, object]:
@@ -168,6 +176,37 @@ def _complex(row: Row) -> dict[str, object]:
     return {**_staged(_threadblock)(row), "instruction": [int(row["inst_m"]), int(row["inst_n"]), int(row["inst_k"])]}
 
 
+def _convolution(iterator: str) -> Callable[[Row], dict[str, object]]:
+    """Padding (0), stride and dilation (1) are those of the column ``problem``, the same along both axes."""
+    def parameters(row: Row) -> dict[str, object]:
+        shape, stated = _threadblock(row), _problem_of(row)
+        lengths = {name: [stated.get(name, usual)] * 2 for name, usual in _FILTER_STEPS.items()}
+        return {"tile": shape["tile"], "warp": shape["warp"], "raster_log": shape["raster_log"],
+                "num_stages": int(row["stages"]), "iterator": iterator, **lengths}
+    return parameters
+
+
+def _image(row: Row) -> dict[str, int]:
+    """Sizes of a convolution."""
+    stated = _problem_of(row)
+    missing = [size for size in "NHWCKRS" if size not in stated]
+    if missing:
+        raise Unbuilt("M, N and K do not say the image, the filter and the padding of a convolution",
+                      got=f"no {', '.join(missing)} in column 'problem'", suggestion=_EXAMPLE)
+    return {size: stated[size] for size in "NHWCKRS"}
+
+
+def _problem_of(row: Row) -> dict[str, int]:
+    """Numbers by name of the column ``problem``."""
+    stated: dict[str, int] = {}
+    for word in str(row.get("problem") or "").split():
+        name, _, number = word.partition("=")
+        if (name not in _FILTER_STEPS and name not in tuple("NHWCKRS")) or not number.isdigit():
+            raise Unbuilt("column 'problem' has sizes NAME=NUMBER", got=f"'{word}'", suggestion=_EXAMPLE)
+        stated[name] = int(number)
+    return stated
+
+
 def _require_alike(row: Row, first: str, *others: str) -> None:
     for column in others:
         if row[column] != row[first]:
@@ -182,6 +221,10 @@ _BYTES = {**_CUTLASS, "inst_m": 1, "inst_n": 1, "inst_k": 4, "stages": 2, **dict
 _COMPLEX = {**_CUTLASS, **dict.fromkeys(("a_dtype", "b_dtype", "acc_dtype", "out_dtype"), "cf32"), "inst_m": (1, 16)}
 _WMMA = {**_CUTLASS, "inst_m": 16, "inst_n": 16, "inst_k": 16, "stages": 2}
 _MMA_SP = {**_CUTLASS, "a_dtype": ("f16", "bf16"), "inst_m": 16, "inst_n": 8, "inst_k": 32}
+_FPROP = {**_CUTLASS, **dict.fromkeys(("a_dtype", "b_dtype", "out_dtype"), "f16"), "acc_dtype": "f32", "inst_m": 16,
+          "inst_n": 8, "inst_k": 16}
+_FILTER_STEPS = {"padding": 0, "stride": 1, "dilation": 1}
+_EXAMPLE = "N=8 H=56 W=56 C=64 K=64 R=3 S=3 padding=1 stride=1"
 _SM90 = {**{name: needed for name, needed in _CUTLASS.items() if not name.startswith("cluster")}, "acc_dtype": "f32",
          "out_dtype": "f16", "inst_m": 64, "inst_k": 16}
 _SPLIT = {name: needed for name, needed in _CUTLASS.items() if name != "split_k"}
@@ -226,22 +269,19 @@ _CUTLASS_FAMILIES: dict[str, _Family] = {
     "simtmultistage": _Family("sgemm_multistage", _FFMA, _staged(_simt)),
     "dp4a": _Family("igemm_dp4a", _BYTES, _dp4a),
     "complex": _Family("complex_gemm", _COMPLEX, _complex),
+    "conv2dfprop": _Family("conv2d_fprop", _FPROP, _convolution("optimized"), _image),
+    "conv2dfpropanalytic": _Family("conv2d_fprop", _FPROP, _convolution("analytic"), _image),
 }
 """CUTLASS's by the name of the family without underscores, and without the main loop in front where it is no other."""
 _BY_TYPE = {("simtpipelined", "s8"): "dp4a", **{(name, "cf32"): "complex" for name in (
     "simt", "simtpipelined", "simtmultistage", "multistage")}}
 """Families that go by the type of A, too."""
-_CONVOLUTIONS = ("conv", "implicitgemm", "fprop", "dgrad", "wgrad")
-
 
 def _family_of(row: Row) -> _Family | None:
     source, family = str(row["source"]), str(row["family"])
     if source != "cutlass":
         return _FAMILIES.get((source, family))
     plain = family.replace("_", "")
-    if any(word in plain for word in _CONVOLUTIONS):
-        raise Unbuilt("M, N and K do not say the image, the filter and the padding of a convolution",
-                      got=f"family '{family}'", suggestion="gpusim run conv2d_fprop problem.H=... problem.R=...")
     for ending, (program, parameters) in _SPLIT_FAMILIES.items():
         pipeline = plain.removesuffix(ending)
         if pipeline != plain and (pipeline in _PIPELINES or not pipeline):
@@ -266,7 +306,7 @@ def job_for_row(row: Row, *, gpu: str, fidelity: str) -> Job:
         allowed = [str(value) for value in (needed if isinstance(needed, tuple) else (needed,))]
         if str(row[column]) not in allowed:
             raise Unbuilt(f"{family.program} has {column} {' or '.join(allowed)} only", got=row[column])
-    settings = [f"problem.{size}={int(row[column])}" for size, column in family.sizes.items()]
+    settings = [f"problem.{size}={number}" for size, number in family.problem(row).items()]
     settings += [f"parameters.{key}={value}" for key, value in family.parameters(row).items()]
     settings += [f"gpu={gpu}", f"fidelity={fidelity}", "l2=cold", "flush=true", "launch_overhead=true",
                  "timeline.cycles=0"]

@@ -41,7 +41,7 @@ def _plain(name: str, column: str, simulated: Callable[[Summary], float | None])
 
 
 def _part(name: str, column: str, metric: str, whole: str) -> Quantity:
-    return Quantity(name, column, _metric(metric), lambda measured: measured[whole], f"measured {whole}")
+    return Quantity(name, column, _metric(metric), lambda measured: measured.get(whole, 0.0), f"measured {whole}")
 
 
 def _stall(state: str) -> Quantity:

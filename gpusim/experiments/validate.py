@@ -15,7 +15,7 @@ from gpusim.errors import UserError
 from gpusim.experiments.accuracy import accuracy_summary
 from gpusim.experiments.batch import Job, JobResult, run_jobs
 from gpusim.experiments.csv_files import read_csv
-from gpusim.experiments.families import CONFIGURATION_COLUMNS, Unbuilt, job_for_row
+from gpusim.experiments.families import CONFIGURATION_COLUMNS, OPTIONAL_COLUMNS, Unbuilt, job_for_row
 from gpusim.experiments.quantities import errors_pct, measured_values, simulated_values
 
 __all__ = ["ValidationResult", "read_kernels", "validate"]
@@ -67,6 +67,7 @@ def read_kernels(path: str | Path) -> pd.DataFrame:
 
 def _row(record: dict[str, Any]) -> dict[str, Any]:
     configuration = {name: record[name] for name in CONFIGURATION_COLUMNS}
+    configuration |= {name: record[name] for name in OPTIONAL_COLUMNS if isinstance(record.get(name), str)}
     sizes = "x".join(str(record[size]) for size in ("M", "N", "K"))
     return {
         "name": f"{record['kernel']} {sizes}", "configuration": configuration, "measured": measured_values(record),

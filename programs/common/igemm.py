@@ -15,6 +15,7 @@ from common.simt import SimtOperand, SimtShape
 from common.simt_loop import SimtLoop
 from common.staging import TileCopy
 from gpusim import Code, GlobalIterator, Group, Line, Pieces
+from gpusim.cute.cutlass2 import ColumnMajorInterleaved
 
 __all__ = ["IgemmLoop", "word_shape"]
 
@@ -24,10 +25,11 @@ TRANSPOSE = ((0x0040, 0x5410), (0x0051, 0x5410), (0x0062, 0x5410), (0x0073, 0x54
 
 
 def word_shape(tile: tuple[int, int, int], warp: tuple[int, int, int]) -> SimtShape:
-    """The division of a tile, with k in words. Raises UserError where k is no multiple of 4."""
+    """The division of a tile, with k in words and lanes column by column. Raises UserError where k is no multiple of
+    4."""
     if tile[2] % SIDE or warp[2] % SIDE:
         raise gs.UserError("dp4a multiplies four k at once", got=f"tile k {tile[2]}", suggestion="a multiple of 4")
-    return SimtShape((*tile[:2], tile[2] // SIDE), (*warp[:2], warp[2] // SIDE))
+    return SimtShape((*tile[:2], tile[2] // SIDE), (*warp[:2], warp[2] // SIDE), lane_layout=ColumnMajorInterleaved)
 
 
 @dataclass(eq=False)

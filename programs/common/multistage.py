@@ -1,7 +1,8 @@
 """Models MmaMultistage of CUTLASS 2.x: cp.async over a ring of stages, fragments one k step ahead, interleaved copies.
 Leaves out operands and instructions, which a MainLoop brings along, and the epilogue.
 
-Source: cutlass/gemm/threadblock/mma_multistage.h (prologue, gmem_wait, mac_loop_iter, gemm_iters).
+Source: cutlass/gemm/threadblock/mma_multistage.h (prologue, gmem_wait, mac_loop_iter, gemm_iters), and for convolutions
+cutlass/conv/threadblock/implicit_gemm_multistage.h.
 """
 
 from __future__ import annotations
@@ -57,8 +58,9 @@ def require_multistage(num_stages: int, clear: str, *, instead: str) -> None:
 
 
 @gs.device_function
-def multistage(ctx: Context, loop: MainLoop, num_stages: int, clear: str) -> None:
-    """Prologue, main loop and the wait for the last copies, each in its scope."""
+def multistage(ctx: Context, loop: MainLoop, num_stages: int, clear: str, *, first_group_ahead: bool = False) -> None:
+    """Prologue, main loop and the wait for the last copies, each in its scope. ``first_group_ahead``: the first copies
+    of a tile go beside the last k step of the one before, as ImplicitGemmMultistage has it."""
     ctx.parameters(PARAMETER_BYTES)
     with ctx.scope("prologue"):
         _fill(ctx, loop, num_stages)
@@ -69,7 +71,9 @@ def multistage(ctx: Context, loop: MainLoop, num_stages: int, clear: str) -> Non
         ctx.cp_async_wait_group(num_stages - 2)
         ctx.sync_threads()
         loop.fetch(0, 0, 0)
-    _main_loop(ctx, loop, num_stages, zfill=clear == "zfill")
+        if first_group_ahead:
+            _copy_group(ctx, loop, num_stages - 1, num_stages - 1, 0, zfill=clear == "zfill")
+    _main_loop(ctx, loop, num_stages, zfill=clear == "zfill", ahead=first_group_ahead)
     with ctx.scope("epilogue"):
         ctx.cp_async_commit_group()
         ctx.cp_async_wait_group(0)
@@ -87,7 +91,8 @@ def _fill(ctx: Context, loop: MainLoop, num_stages: int) -> None:
         ctx.cp_async_commit_group()
 
 
-def _main_loop(ctx: Context, loop: MainLoop, num_stages: int, *, zfill: bool) -> None:
+def _main_loop(ctx: Context, loop: MainLoop, num_stages: int, *, zfill: bool, ahead: bool) -> None:
+    """``ahead``: a k step takes the copies of the next one along, the last step those of the next tile's first."""
     operands = loop.operands
     stage_code = next_stage_code(ctx, operands, stages=num_stages, ldmatrix=loop.ldmatrix)
     read, write, buffer = 0, num_stages - 1, 0
@@ -95,10 +100,12 @@ def _main_loop(ctx: Context, loop: MainLoop, num_stages: int, *, zfill: bool) ->
         for step in range(loop.k_steps):
             loop.fetch((step + 1) % loop.k_steps, read, 1 - buffer)
             loop.multiply(buffer)
-            if step < loop.k_steps - 1:
-                _copy_group(ctx, loop, k_tile + num_stages - 1, write, step, zfill=zfill)
+            later, group = divmod(step + ahead, loop.k_steps)
+            if ahead or step < loop.k_steps - 1:
+                _copy_group(ctx, loop, k_tile + num_stages - 1 + later, write, group, zfill=zfill)
             if step == loop.k_steps - 2:
-                _copy_group(ctx, loop, k_tile + num_stages - 1, write, step + 1, zfill=zfill)
+                if not ahead:
+                    _copy_group(ctx, loop, k_tile + num_stages - 1, write, step + 1, zfill=zfill, follows=True)
                 ctx.cp_async_commit_group()
                 ctx.cp_async_wait_group(num_stages - 2)
                 ctx.sync_threads()
@@ -107,10 +114,11 @@ def _main_loop(ctx: Context, loop: MainLoop, num_stages: int, *, zfill: bool) ->
             buffer = 1 - buffer
 
 
-def _copy_group(ctx: Context, loop: MainLoop, k_tile: int, stage: int, step: int, *, zfill: bool) -> None:
-    """The copies that go beside a k step; the last two groups follow each other."""
+def _copy_group(ctx: Context, loop: MainLoop, k_tile: int, stage: int, step: int, *, zfill: bool,
+                follows: bool = False) -> None:
+    """The copies of a tile that are a k step's; ``follows``: right behind those of the step before."""
     groups = [interleaved_pieces(len(operand.copies), step, loop.k_steps) for operand in loop.operands]
-    if any(groups) and step < loop.k_steps - 1:
+    if any(groups) and not follows:
         ctx.code(dead_load_lines())
     for operand, pieces in zip(loop.operands, groups, strict=True):
         if pieces:

@@ -28,6 +28,7 @@ from gpusim import (
     read_key,
 )
 from gpusim.cute.cutlass2 import (
+    ColumnMajorInterleaved,
     OutputTileShape,
     PitchLinearThreadMap,
     RowMajorInterleaved,
@@ -56,11 +57,12 @@ def simt_type(name: str) -> str:
 
 @dataclass(frozen=True)
 class SimtShape:
-    """Warps of a threadblock tile, lanes of a warp tile, elements of a lane, ``bits`` each."""
+    """Warps of a threadblock tile, lanes of a warp tile by their order, elements of a lane, ``bits`` each."""
 
     tile: tuple[int, int, int]
     warp: tuple[int, int, int]
     bits: int = 32
+    lane_layout: type[RowMajorInterleaved] | type[ColumnMajorInterleaved] = RowMajorInterleaved
 
     def __post_init__(self) -> None:
         if any(t % w for t, w in zip(self.tile, self.warp, strict=True)) or self.tile[2] != self.warp[2]:
@@ -100,7 +102,7 @@ class SimtShape:
     def lane_places(self) -> tuple[np.ndarray, np.ndarray]:
         """(32,) row and column of each lane in the grid of lanes: interleaved by 2 where both thread tiles exceed 4."""
         interleave = 2 if min(self.thread_tile) > INTERLEAVED_ABOVE else 1
-        row, column = RowMajorInterleaved.packed(self.lanes, interleave).inverse(np.arange(LANES))
+        row, column = self.lane_layout.packed(self.lanes, interleave).inverse(np.arange(LANES))
         return row, column
 
     def thread_places(self, axis: int) -> np.ndarray:

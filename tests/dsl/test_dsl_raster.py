@@ -101,6 +101,21 @@ def test_bases_of_a_visit_are_those_of_its_tile_in_its_problem() -> None:
     assert (ctx.grid.cta_addresses() - base).tolist() == [[2 * (2048 + 16 * 32), 2 * 32], [2 * (16 * 64 + 32), 0]]
 
 
+def test_fragments_of_every_tile_of_a_cta_have_the_registers_of_the_first() -> None:
+    """They are one loop's: otherwise sums of one tile would be live in the main loop of another."""
+    tensor = gs.tensor("A", gs.f16, (4096,))
+    ctx = Context(SPEC, (tensor,), ())
+    ctx.persist(np.array([[[problem, 0, 0, 0, 0] for problem in range(3)]]), [(1, 1)] * 3, warps=4)
+    mma = gs.tiled_mma(gs.mma.SM80_16x8x16_F32F16F16F32_TN, tile=(64, 64), warps=(2, 2))
+    before, found = ctx.fragment(mma, "C"), []
+    for visit in ctx.visits():
+        found.append([ctx.fragment(mma, operand, buffers=2).starts for operand in "AB"]
+                     + [ctx.fragment(mma, "C", buffers=1 + visit.problem // 2).starts])
+    assert found[0] == found[1] and found[2][:2] == found[0][:2]
+    assert len(found[2][2]) == 2 and found[2][2] != found[0][2]
+    assert not set(before.groups) & {start for fragment in found[0] for buffer in fragment for start in buffer}
+
+
 def test_a_batch_moves_every_tensor_by_its_own_stride() -> None:
     tensor = gs.tensor("A", gs.f16, (3, 64, 64), strides=(5000, 64, 1))
     ctx = Context(SPEC, (tensor,), ())

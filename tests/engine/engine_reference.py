@@ -147,7 +147,7 @@ class Sm:
         launch = program.launch
         fit = occupancy(gpu, launch.threads_per_cta, launch.registers_per_thread, launch.shared_bytes)
         self.cta_bytes = fit.shared_bytes_per_cta
-        self.front, self.addresses, self.data_path, self.turn = 0, Server(), Server(), 0
+        self.front, self.addresses, self.data_path, self.turn = 0, Server(), Server(), PARTS - 1
         self.tag_begun = self.tag_passed = self.drained = 0
         self.unfenced: Counter[tuple[int, int]] = Counter()
         self.to_fence: set[tuple[int, int]] = set()
@@ -601,7 +601,8 @@ class Sm:
         late = self.gpu.shared.write_beside_tensor_cycles if part.uses_tensor(now) else 0
         part.operands.serve(now, part.read_cycles(self.gpu, registers, cycles, now))
         part.share_registers(max(1, registers), now)
-        part.holds.append((start + delay, start + delay + registers * self.gpu.mio.register_read_cycles))
+        reads = registers if part.uses_tensor(now) else -(-registers // mio.registers_per_read)
+        part.holds.append((start + delay, start + delay + reads * mio.register_read_cycles))
         waits = self._late_data(queued, start, registers, per_register)
         part.operands.free, start = part.operands.free + waits, start + waits
         end = start + cycles

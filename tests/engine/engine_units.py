@@ -101,8 +101,9 @@ class Part:
         self.warps: list[WarpModel] = []
         self.pipes = {pipe: simpy.Resource(env) for pipe in Pipe}
         self.queue: deque[Queued] = deque()
-        self.mio, self.left_at, self.left = gpu.mio, -1, 0
-        """Entries that left the queue in the last cycle in which some did."""
+        self.mio = gpu.mio
+        self.returning: list[int] = []
+        """From when on places of the queue are free that instructions have left."""
         self.operands = Server()
         self.holds: list[tuple[int, int]] = []
         """[start, end) in which the load/store unit reads registers, and the dispatcher cannot."""
@@ -118,12 +119,12 @@ class Part:
         self.last_tensor = -1  # slot
 
     def has_room(self, now: int) -> bool:
-        """What the load/store unit takes makes room in the next cycle."""
-        return len(self.queue) + (self.left if self.left_at == now else 0) < self.mio.queue_depth
+        """What the load/store unit takes makes room in the next cycle or later."""
+        self.returning = [time for time in self.returning if time > now]
+        return len(self.queue) + len(self.returning) < self.mio.queue_depth
 
     def take(self, now: int) -> Queued:
-        self.left = 1 + (self.left if self.left_at == now else 0)
-        self.left_at = now
+        self.returning.append(now + 1 + self.mio.queue_return_cycles)
         return self.queue.popleft()
 
     def uses_tensor(self, now: int) -> bool:

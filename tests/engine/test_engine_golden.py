@@ -44,6 +44,12 @@ def test_random_programs_agree_when_l1_holds_almost_nothing(tiny: Program) -> No
     assert_agrees(tiny, "gto", "l1.capacity_bytes=36864", "sm.shared_carveouts_kib=[32]", each_unit=False)
 
 
+@given(programs())
+@settings(max_examples=20, deadline=None, derandomize=True)
+def test_random_programs_agree_when_places_in_the_queue_return_late(tiny: Program) -> None:
+    assert_agrees(tiny, "gto", "mio.queue_depth=5", "mio.queue_return_cycles=10", each_unit=False)
+
+
 PIPELINE = rows("""
     LDGSTS access=tile read=3
     LDGSTS access=scattered read=3

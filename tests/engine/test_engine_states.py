@@ -123,6 +123,6 @@ def test_dispatch_stall() -> None:
     copy, math = [Row("LDGSTS", access="a", stall=15)], [Row("FFMA")] * 20
     crew = [(PARTS, [Row("NOP")]), (1, math), (PARTS - 1, [Row("NOP")]), (1, math)]
     accesses = {"a": Memory("CPA16", lines=4)}
-    reading = 3 * GPU.mio.register_read_cycles
+    reading = 2 * GPU.mio.register_read_cycles
     assert "dispatch_stall" not in stalls(program(crew, accesses))
     assert stalls(program([(1, copy), (PARTS - 1, [Row("NOP")]), *crew[1:]], accesses))["dispatch_stall"] == reading

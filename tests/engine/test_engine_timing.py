@@ -129,6 +129,20 @@ def test_a_full_queue_lets_one_more_in_when_the_unit_takes_one_out() -> None:
     np.testing.assert_array_equal(cycles[in_flight:60][settled], passed[: 60 - in_flight][settled])
 
 
+@pytest.mark.parametrize("cycles", [0, 3, 10])
+def test_a_place_in_the_queue_is_free_so_long_after_its_instruction_was_taken(cycles: int) -> None:
+    """Behind the cycle after: the sixth of five places issues then, not a cycle earlier."""
+    places, count = 5, 12
+    gpu = small_gpu(1, f"mio.queue_depth={places}", f"mio.queue_return_cycles={cycles}")
+    issued = issue_cycles(run(program([(1, [Row("LDS", access="a")] * count)], {"a": Memory("LDS32")}), gpu))[:count]
+    taken = gpu.mio.address_interval_cycles * np.arange(count) + issued[0]
+    expected = list(issued[:places])
+    for n in range(places, count):
+        expected.append(max(expected[-1] + 1, taken[n - places] + 1 + cycles))
+        taken[n:] = np.maximum(taken[n:], expected[-1] + gpu.mio.address_interval_cycles * np.arange(count - n))
+    assert issued == expected
+
+
 REGISTERS = {"LDS32": ("LDS", 1), "LDSM4": ("LDSM", 1), "STS32": ("STS", 2), "STS64": ("STS", 3), "STS128": ("STS", 5),
              "STSM1": ("STSM", 2), "STSM2": ("STSM", 3), "STSM4": ("STSM", 5),
              "LDG32": ("LDG", 2), "LDG128": ("LDG", 2), "STG32": ("STG", 3), "STG128": ("STG", 6),

@@ -8,7 +8,7 @@ import pytest
 
 from gpusim.experiments.batch import run_job
 from gpusim.experiments.config import load_plan
-from gpusim.experiments.families import CONFIGURATION_COLUMNS, Unbuilt, job_for_row
+from gpusim.experiments.families import CONFIGURATION_COLUMNS, OPTIONAL_COLUMNS, Unbuilt, job_for_row
 
 F16 = {"a_dtype": "f16", "b_dtype": "f16", "acc_dtype": "f32", "out_dtype": "f16"}
 BASE: dict[str, Any] = {
@@ -80,6 +80,10 @@ FAMILIES: list[tuple[str, str, dict[str, Any], str, dict[str, Any]]] = [  # fami
      {"instruction": [16, 8, 8]}),
     ("multistage", "a100", {**alike("cf32"), **shape(64, 16, 32, (16, 8, 8))}, "complex_gemm",
      {"instruction": [16, 8, 8]}),
+    ("conv2d_fprop", "h200", {"problem": "N=1 H=16 W=16 C=32 K=64 R=3 S=3 padding=1 stride=2"}, "conv2d_fprop",
+     {"iterator": "optimized", "padding": [1, 1], "stride": [2, 2], "dilation": [1, 1]}),
+    ("conv2d_fprop_analytic", "a100", {"problem": "N=1 H=16 W=16 C=32 K=64 R=1 S=1"}, "conv2d_fprop",
+     {"iterator": "analytic", "padding": [0, 0]}),
 ]
 
 
@@ -88,7 +92,7 @@ FAMILIES: list[tuple[str, str, dict[str, Any], str, dict[str, Any]]] = [  # fami
 def test_a_row_becomes_its_program_and_runs(family: str, gpu: str, columns: dict, program: str,
                                             parameters: dict) -> None:
     row = {**BASE, **columns, "family": family}
-    assert set(row) == set(CONFIGURATION_COLUMNS)
+    assert set(row) - set(OPTIONAL_COLUMNS) == set(CONFIGURATION_COLUMNS)
     job = job_for_row(row, gpu=gpu, fidelity="full")
     plan = load_plan(job.target, job.settings)
     assert plan.program.name == program
@@ -100,8 +104,12 @@ def test_a_row_becomes_its_program_and_runs(family: str, gpu: str, columns: dict
 
 
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
-    ("conv2d_fprop", {}, "M, N and K do not say the image, the filter and the padding of a convolution.*conv2d_fprop"),
-    ("implicit_gemm", {}, "do not say the image"),
+    ("conv2d_fprop", {}, "M, N and K do not say the image, the filter and the padding of a convolution, got no N, H, "
+                         "W, C, K, R, S in column 'problem'.*N=8 H=56"),
+    ("conv2d_fprop", {"problem": "N=8 H=28 W=28 C=64 K=64 R=3"}, "got no S in column"),
+    ("conv2d_fprop", {"problem": "N=8 H=28px"}, "column 'problem' has sizes NAME=NUMBER, got 'H=28px'"),
+    ("conv2d_fprop", {"problem": "N=8 pad=1"}, "column 'problem' has sizes NAME=NUMBER, got 'pad=1'"),
+    ("conv2d_dgrad", {}, "no program for family 'conv2d_dgrad' of source 'cutlass'"),
     ("sm90_ws", {}, "gemm_sm90 has inst_m 64 only, got 16"),
     ("sm90_pingpong", {**SM90, "raster_log": -1}, "gemm_sm90 has raster_log 0 only, got -1"),
     ("sm90_pingpong", {**SM90, "inst_n": 32}, "gemm_sm90 has inst_n 64 here only, got 32"),

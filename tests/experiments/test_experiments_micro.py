@@ -184,6 +184,13 @@ def test_a_memory_instruction_frees_its_source_a_cycle_off_the_published_time(pr
     assert run_probe(probe, load_gpu(probe.gpu))["within_level"]
 
 
+@pytest.mark.parametrize("probe", [p for p in published_probes() if p.mechanism == "GA102 memory issue"],
+                         ids=lambda p: p.what)
+def test_memory_instructions_issue_in_the_published_cycles(probe: Probe) -> None:
+    row = run_probe(probe, load_gpu(probe.gpu))
+    assert row["simulated"] == row["measured"]
+
+
 @pytest.mark.parametrize("load", ["ld with", "cp.async.cg with"])
 def test_a_line_that_a_hint_brings_whole_is_found_whole(load: str) -> None:
     """Also by SMs of the partition that does not own it: its second half takes what a hit takes, 335 cycles."""

@@ -87,6 +87,31 @@ def test_errors_follow_from_measured_and_simulated(instant_engine, few_rows):
     assert errors["stall_wait"] == pytest.approx(100 * (simulated["stall_wait"] - measured["stall_wait"]) / stalls)
 
 
+def test_conflicts_of_a_kind_whose_wavefronts_nobody_counted_have_no_error():
+    """A user's table need not have every column of kernels.csv."""
+    values = {"bank_conflicts_ldgsts": 0.0}
+    assert errors_pct(values, values) == {"bank_conflicts_ldgsts": 0.0}
+    assert errors_pct(values, {"bank_conflicts_ldgsts": 5.0}) == {"bank_conflicts_ldgsts": None}
+
+
+EXACT = ["sp_128x64x64_w64x32x64_s4_tn", "s8_64x64x64_w32x32x64_s5_interleaved", "dp4a_64x64x32_w32x32x32_s2_tn",
+         "wmma_64x64x32_w32x32x32_s2_tn"]
+
+
+def test_kernels_that_nothing_was_read_from_access_shared_memory_as_counted(tmp_path):
+    """Sparse, interleaved, IDP.4A and WMMA GEMMs: fragment loads, copies that any lane takes part in, wavefronts."""
+    table = pd.read_csv(KERNELS.parent / "kernels_other.csv")
+    chosen = table[table.kernel.isin(EXACT) & (table.M == 512) & (table.K == 2048)]
+    chosen.to_csv(tmp_path / "chosen.csv", index=False)
+    rows = validate(tmp_path / "chosen.csv").rows
+    assert len(rows) == len(EXACT)
+    for row in rows:
+        errors = row["error_pct"]
+        assert errors["ldsm_instructions"] == errors["ldgsts_instructions"] == 0, row["name"]
+        assert abs(errors["smem_wavefronts_load"]) < 0.2 and abs(errors["smem_wavefronts_store"]) < 0.2, row["name"]
+        assert abs(errors["bank_conflicts_load"]) < 0.2, row["name"]
+
+
 def test_an_error_against_nothing_is_undefined_unless_both_are_nothing():
     assert errors_pct({"smem_wavefronts_store": 0.0}, {"smem_wavefronts_store": 0.0}) == {"smem_wavefronts_store": 0.0}
     assert errors_pct({"smem_wavefronts_store": 0.0}, {"smem_wavefronts_store": 5.0}) == {"smem_wavefronts_store": None}

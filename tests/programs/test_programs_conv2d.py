@@ -18,6 +18,7 @@ from gpusim.program import Program
 from gpusim.verify import check_program, random_inputs
 
 SPEC = gs.load_gpu("h200")
+GROUP = 4  # copies beside a k step
 FILE = gs.load_program("conv2d_fprop")
 SMALL = {"tile": (64, 64, 32), "warp": (32, 32, 32)}
 NAMES = ("N", "H", "W", "C", "K", "R", "S")
@@ -115,14 +116,15 @@ def test_tiles_that_look_alike_are_one_class() -> None:
 
 
 def test_without_padding_or_stride_it_is_a_gemm() -> None:
-    """A 1x1 filter: the same instructions on tensor cores and sectors of global memory as the GEMM of these sizes."""
+    """A 1x1 filter: the same instructions on tensor cores and sectors of global memory as the GEMM of these sizes; but
+    the first copies of the tile behind the last one are issued, too."""
     convolution = record((1, 16, 16, 128, 128, 1, 1), padding=(0, 0))
     gemm = gs.load_program("gemm_multistage").record(SPEC, {"M": 256, "N": 128, "K": 128}, clear="zfill")
     assert len(convolution.classes) == 1
     for prefix in ("HMMA", "LDSM", "LDGSTS", "STG"):
         found = [sum(program.statics[pc].mnemonic.startswith(prefix) for pc in program.classes[0].roles[0].ops["pc"])
                  for program in (convolution, gemm)]
-        assert found[0] == found[1], prefix
+        assert found[0] == found[1] + (GROUP if prefix == "LDGSTS" else 0), prefix
 
 
 def test_optimized_iterators_are_worth_cycles() -> None:
