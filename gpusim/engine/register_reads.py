@@ -54,7 +54,7 @@ def charge_vector(part, win, row, time):
     if not row.vector:
         return
     place = time - part.tensor_start
-    if place < 1 or place >= part.tensor_interval:
+    if place < 1 or place >= min(part.tensor_interval, VECTOR_PLACES):
         return
     cost = win.vector_costs[part.tensor_reads, row.vector - 1, place]
     if place == 1 and part.tensor_turn and row.vector == 1:

@@ -68,7 +68,7 @@ class Role:
     def __init__(self, program: RoleProgram, num_ctas: int) -> None:
         self.program = program
         self.ops = [Op._make(row) for row in zip(*(program.ops[name].tolist() for name in Op._fields), strict=True)]
-        self.used = used_results(program.ops)
+        self.used = used_results(program)
         self.position = 0
         self.waiting_at: int | None = None  # barrier id
         self.open_copies: list[Copy] = []

@@ -78,6 +78,8 @@ STORIES = {
              *rows("LDGSTS.E.128 access=neighbour\nLDG access=ldg write=2\nLDGSTS.E.128 access=neighbour\nFFMA wait=2"),
              *rows("LDGDEPBAR write=5\nDEPBAR.LE operand=327680\nFFMA stall=4")])],
     "stores drain at the end": [(4, [Row("STG", access="stg")] * 8)],
+    "arithmetic late in the interval of a slow tensor instruction": [
+        (12, loop([Row("DMMA.16x8x4", stall=12), *[Row("IADD3", reads=(1,))] * 6], 12))],
 }
 
 

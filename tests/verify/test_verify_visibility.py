@@ -273,3 +273,16 @@ def test_arrive_publishes_what_was_written_before_it_and_nothing_later() -> None
                      {"A": DATA[:32]})
     np.testing.assert_array_equal(result.outputs["D"][:32], DATA[:32])
     assert [(hazard.kind, hazard.place) for hazard in result.hazards] == [("raw", f"kernel.py:{late}")]
+
+
+@pytest.mark.parametrize(("mask", "found"), [(0xFFFFFFFF, set()), (0x7FFFFFFF, {"uninitialised"})])
+def test_a_load_of_all_lanes_ends_what_an_earlier_one_brought(mask: int, found: set[str]) -> None:
+    """Nobody uses the first load's words, whatever they are, unless a lane keeps its own: as the last fragments of a
+    tile, whose registers the next tile's first fragments take."""
+    role = RoleBuilder(num_warps=1)
+    role.load_shared((0, 1), 512 + LANE * 4)
+    role.load_global((8, 1), LANE * 4, tensor=0)
+    role.store_shared((8, 1), LANE * 4)
+    role.load_shared((0, 1), LANE * 4, mask=mask)
+    role.store_global((0, 1), LANE * 4, tensor=1)
+    assert kinds(run(make_program(tensors(("A", "u32", (256,)), ("D", "u32", (256,))), role))) == found

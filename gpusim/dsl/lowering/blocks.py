@@ -83,6 +83,6 @@ def lower_role(blocks: Sequence[BasicBlock], registers: Registers, statics: Stat
     code = list(lowering.lower(blocks))
     plans = [loop.plan for loop in lowering.loops.values()]
     needed = max((plan.registers_needed for plan in plans), default=0)
-    squeezable = all(plan.squeezable for plan in plans)
-    most = registers_at_hand(needed, threads, spec) if needed and squeezable else spec.sm.max_registers_per_thread
-    return LoweredRole(code, needed, squeezable, most)
+    recomputes = needed and all(plan.recomputes for plan in plans)
+    most = registers_at_hand(needed, threads, spec) if recomputes else spec.sm.max_registers_per_thread
+    return LoweredRole(code, needed, all(plan.squeezable for plan in plans), most)

@@ -54,6 +54,8 @@ that hold a tile between global and shared memory within 10 of what ptxas report
 SCALAR_SCRATCH, ASYNC_SCALAR, BACK_SCALAR = 17, 5, 3
 """The same for a loop of FFMA: per 128 threads, for cp.async, less for each operand whose pointer is computed back from
 the last row; with it the eight SIMT loops of main_loops.md and four more of 64x64 to 128x64 come out within 2."""
+WORD_SCRATCH = 20
+"""The same for a loop of IDP.4A: 16 to 26 in eleven kernels of CUTLASS 4.2 of 128x32 to 256x128 (nvcc 13.0)."""
 WARPGROUP_SCRATCH = 26
 """The same beside a warpgroup's accumulators: CUTLASS's KernelTmaWarpSpecialized takes 154 registers with 128 of them
 and 90 with 64, whatever its epilogue needs for a while."""
@@ -71,12 +73,14 @@ class AddressPlan:
     thread for that, which is also the best estimate of what the compiled loop takes. ``shares_offset``: of the resident
     pointers only the first tensor's are advanced, the others have one uniform offset in common; ``in_series``: the
     addresses of copies take the same registers one after the other, because the launch cannot have what they need;
-    ``squeezable``: there are addresses that a compiler could compute again to save registers."""
+    ``recomputes``: there are addresses that a compiler could compute again, so that a loop can lack registers;
+    ``squeezable``: ptxas saves some of a launch's registers for one more CTA, as it does but in loops of FFMA."""
 
     resident: bool
     registers_needed: int
     shares_offset: bool
     in_series: bool = False
+    recomputes: bool = True
     squeezable: bool = True
 
 
@@ -92,11 +96,11 @@ def plan_addresses(body: BasicBlock, threads: int, spec: GpuSpec) -> AddressPlan
     specs = [statement.spec for statement in body.statements]
     accumulators = _warpgroup_registers(specs)
     if accumulators:
-        return AddressPlan(True, accumulators + WARPGROUP_SCRATCH, False, squeezable=False)
+        return AddressPlan(True, accumulators + WARPGROUP_SCRATCH, False, recomputes=False, squeezable=False)
     if any(isinstance(spec, Code) for spec in specs):
         multiplies = any(isinstance(spec, Mma) for spec in specs)  # without, live ranges tell
         needed = _iterator_registers(specs, threads) if multiplies else 0
-        return AddressPlan(True, needed, False, squeezable=False)
+        return AddressPlan(True, needed, False, recomputes=False, squeezable=not _is_scalar(specs, "FFMA", "DFMA"))
     copies = [spec for spec in specs if isinstance(spec, AsyncCopy)]
     places: dict[int, int] = {}
     for copy in copies:
@@ -123,10 +127,18 @@ def _iterator_registers(specs: Sequence[Spec], threads: int) -> int:
     copied = sum(line.mnemonic.startswith("LDGSTS") for line in lines)
     staged = [line.dst[1] for line in lines if line.mnemonic.startswith("LDG.")]
     addresses = ITERATOR_SCRATCH + round(ASYNC_PIECE * copied + STAGED_PIECE * len(staged))
-    if all(spec.c_a_b_widths == (1, 1, 1) for spec in specs if isinstance(spec, Mma)):
+    if _is_scalar(specs, "IDP"):
+        addresses = WORD_SCRATCH
+    elif all(spec.c_a_b_widths == (1, 1, 1) for spec in specs if isinstance(spec, Mma)):
         back = sum(line.mnemonic == "IMAD.WIDE.U32" for line in lines)
         addresses = SCALAR_SCRATCH * threads // 128 - 1 + (ASYNC_SCALAR - BACK_SCALAR * back if copied else 0)
     return _fragment_registers(specs) + sum(staged) + addresses
+
+
+def _is_scalar(specs: Sequence[Spec], *bases: str) -> bool:
+    """Whether a body multiplies, and with such instructions only."""
+    multiplied = [spec.mnemonic.startswith(bases) for spec in specs if isinstance(spec, Mma)]
+    return bool(multiplied) and all(multiplied)
 
 
 def _fragment_registers(specs: Sequence[Spec]) -> int:
