@@ -1,5 +1,6 @@
 """Models nothing: arrays as compiled code sees them, a pointer and a shape, and tables of them behind one pointer.
-Leaves out ownership, whoever calls the compiled function keeps the arrays alive, and negative or wrong indices."""
+Leaves out ownership, whoever calls the compiled function keeps the arrays alive, and negative indices; wrong ones are
+noticed with NUMBA_BOUNDSCHECK=1 only, as in Numba's own arrays."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import operator
 from typing import Any
 
 from llvmlite import ir
-from numba import types
+from numba import config, types
 from numba.core import cgutils
 from numba.core.datamodel import models, register_default
 from numba.core.imputils import lower_builtin, lower_getattr_generic
@@ -134,7 +135,8 @@ class Length(AbstractTemplate):
         return signature(types.intp, *arguments) if isinstance(arguments[0], View) else None
 
 
-def _place(context: Any, builder: Any, view: View, value: Any, index: Any, chosen: Any) -> tuple[Any, list[Any]]:
+def _place(context: Any, builder: Any, view: View, value: Any, index: Any, chosen: Any, *,
+           checked: bool = True) -> tuple[Any, list[Any]]:
     """(pointer to ``view[index]``, lengths of the dimensions that are left)."""
     proxy = cgutils.create_struct_proxy(view)(context, builder, value)
     lengths, indices = cgutils.unpack_tuple(builder, proxy.shape, view.ndim), _indices(index)
@@ -143,7 +145,10 @@ def _place(context: Any, builder: Any, view: View, value: Any, index: Any, chose
     for i, length in enumerate(lengths):
         offset = builder.mul(offset, length)
         if i < len(each):
-            offset = builder.add(offset, context.cast(builder, each[i], indices[i], types.intp))
+            number = context.cast(builder, each[i], indices[i], types.intp)
+            if checked and config.BOUNDSCHECK:
+                cgutils.do_boundscheck(context, builder, number, length, i)
+            offset = builder.add(offset, number)
     return builder.gep(proxy.data, [offset]), lengths[len(each):]
 
 
@@ -177,7 +182,7 @@ def prefetch(typing_context, view, index):
     """Begin to load ``view[index]`` into the host's caches; changes nothing."""
 
     def generate(context, builder, signature, arguments):
-        pointer, _ = _place(context, builder, view, arguments[0], index, arguments[1])
+        pointer, _ = _place(context, builder, view, arguments[0], index, arguments[1], checked=False)
         kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, *[ir.IntType(32)] * 3])
         function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
         flags = [cgutils.int32_t(value) for value in (0, 3, 1)]  # read, keep, data

@@ -207,9 +207,11 @@ def await_wgmma(st, s, w, row):
     """WARPGROUP.DEPBAR: until at most so many groups that the warp has closed are under way; Nsight calls it barrier.
     """
     warp = st.warps[s, w]
-    group = st.warpgroups[s, warp.cta_slot, warp.warp // WARPS]
     newest = warp.wgmma_groups - 1 - row.operand
-    if newest < 0 or newest < group.groups - GROUPS:
+    if newest < 0:
+        return
+    group = st.warpgroups[s, warp.cta_slot, warp.warp // WARPS]
+    if newest < group.groups - GROUPS:
         return
     warp.fence_state = BARRIER
     warp.membar_end = group.group_end[newest % GROUPS] if newest < group.groups else NEVER + 1 + newest
