@@ -6,14 +6,15 @@ Instructions per warp, read from CUTLASS 4's DefaultConv2dFprop of 128x128x32, 3
 
 | what | analytic | optimized |
 | --- | --- | --- |
-| an access to the activations | 49: which way the filter runs, pixel under it, address, bounds | 5: two masks, sum |
+| an access to the activations | 52: which way the filter runs, pixel under it, address, bounds | 5: two masks, sum |
 | next filter position | 38: of those 20 for shared-memory addresses, registers are short | 32: clears masks, too |
 | an access to the filters | 6 | 4 |
 | next filter position | 9 | 12 |
 | before the loop, an access to the activations: which pixel, by divisions | not read | 32 |
 | which rows and columns of the filter lie on the image: for each row, for each column | | 5, and 6 an access |
 
-Loops of the analytic one come out 7 % too short: left out are branches around the bounds (12).
+The analytic one branches around the second half of the bounds of each access to the activations, so that tensor
+instructions stay in front of it or behind. Its loop comes out 4 % too short.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ PIXEL = ("IMAD.HI.U32", "SHF.R.U32.HI", "SEL", "IMAD", "IMAD", "LEA", "IADD3", "
 ON_IMAGE = ("IMAD", "ISETP.GT.AND", "ISETP.LT.AND", "SEL", "SHF.L.U32", "LOP3.LUT")
 FILTER_TURN = ("IMAD.IADD", "SEL", "VIADD", "ISETP.GE.AND", "MOV")
 PREDICATES = ("ISETP", "PLOP3")
+BRANCHES = ("BSSY", "BRA", "BSYNC")
 
 
 @dataclass(frozen=True)
@@ -52,8 +54,8 @@ CODES = {
     ("analytic", "A"): PointerCode(
         uniform=("ULOP3.LUT", "UMOV", "UIADD3", "ULDC") * 5,  # cross-correlation or convolution, a value of the launch
         address=(*("IMAD",) * 5, *("SHF.R.S32.HI",) * 2, "IADD3", "IADD3.X", "IADD3", "IMAD.X"),
-        bounds=("IMAD", "IMAD", "PRMT", "SEL", "PRMT", *("ISETP.GE.AND", "ISETP.LT.OR") * 2, "ISETP.GE.OR",
-                "ISETP.GE.AND"),
+        bounds=("BSSY", "IMAD", "PRMT", "ISETP.GE.AND", "ISETP.LT.OR", "BRA", "ISETP.GE.AND", "IMAD", "ISETP.LT.OR",
+                "ISETP.GE.OR", "SEL", "PRMT", "BSYNC", "ISETP.GE.AND"),
         step_uniform=15, step=("LEA", *("LOP3.LUT", "SHF.R.U32.HI", "LOP3.LUT", "IMAD.SHL.U32") * 5)),
     ("analytic", "B"): PointerCode(address=("LEA", "LEA.HI.X"), bounds=("ISETP.GE.OR",), step_uniform=6, step=("LEA",)),
     ("optimized", "A"): PointerCode(bounds=("LOP3.LUT", "LOP3.LUT", "PLOP3.LUT"), step_uniform=22,
@@ -82,6 +84,9 @@ class FilterPointer(TilePointer):
         """Each reads what the one before has written, a register or a predicate."""
         lines = []
         for mnemonic in mnemonics:
+            if mnemonic in BRANCHES:
+                lines.append(Line(mnemonic))
+                continue
             dst = self.registers.predicate() if mnemonic.startswith(PREDICATES) else self.registers.vector()
             lines.append(Line(mnemonic, dst, (source,)))
             source = dst

@@ -60,7 +60,8 @@ def require_multistage(num_stages: int, clear: str, *, instead: str) -> None:
 @gs.device_function
 def multistage(ctx: Context, loop: MainLoop, num_stages: int, clear: str, *, first_group_ahead: bool = False) -> None:
     """Prologue, main loop and the wait for the last copies, each in its scope. ``first_group_ahead``: the first copies
-    of a tile go beside the last k step of the one before, as ImplicitGemmMultistage has it."""
+    of a tile go beside the last k step of the one before, and all before the products of their step, as
+    ImplicitGemmMultistage has it."""
     ctx.parameters(PARAMETER_BYTES)
     with ctx.scope("prologue"):
         _fill(ctx, loop, num_stages)
@@ -99,10 +100,12 @@ def _main_loop(ctx: Context, loop: MainLoop, num_stages: int, *, zfill: bool, ah
     for k_tile in ctx.range(loop.k.tiles, name="main_loop"):
         for step in range(loop.k_steps):
             loop.fetch((step + 1) % loop.k_steps, read, 1 - buffer)
-            loop.multiply(buffer)
             later, group = divmod(step + ahead, loop.k_steps)
-            if ahead or step < loop.k_steps - 1:
+            if ahead:
                 _copy_group(ctx, loop, k_tile + num_stages - 1 + later, write, group, zfill=zfill)
+            loop.multiply(buffer)
+            if not ahead and step < loop.k_steps - 1:
+                _copy_group(ctx, loop, k_tile + num_stages - 1, write, group, zfill=zfill)
             if step == loop.k_steps - 2:
                 if not ahead:
                     _copy_group(ctx, loop, k_tile + num_stages - 1, write, step + 1, zfill=zfill, follows=True)
