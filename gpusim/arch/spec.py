@@ -83,8 +83,7 @@ class Issue(Section):
 
 class Mio(Section):
     queue_depth: Count = Field(le=32, description="Memory instructions a sub-partition may have waiting for the LSU.")
-    queue_return_cycles: Cycles = Field(default=0, description="From the cycle after it has taken one to when the "
-                                                               "place of that is free.")
+    queue_return_cycles: Cycles = Field(description="From the cycle after it has taken one to when its place is free.")
     buffer_entries: Count = Field(ge=8, le=32, description="Instructions that the LSU has taken, in order.")
     copy_buffer_entries: Count = Field(ge=2, le=8, description="Places that an LDGSTS takes there.")
     buffer_return_cycles: Cycles = Field(description="From when such a place is left to when the LSU takes what waits "

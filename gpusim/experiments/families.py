@@ -201,7 +201,7 @@ def _problem_of(row: Row) -> dict[str, int]:
     stated: dict[str, int] = {}
     for word in str(row.get("problem") or "").split():
         name, _, number = word.partition("=")
-        if (name not in _FILTER_STEPS and name not in tuple("NHWCKRS")) or not number.isdigit():
+        if (name not in _FILTER_STEPS and name not in tuple("NHWCKRS")) or not number.isdecimal():
             raise Unbuilt("column 'problem' has sizes NAME=NUMBER", got=f"'{word}'", suggestion=_EXAMPLE)
         stated[name] = int(number)
     return stated
