@@ -163,17 +163,16 @@ class ComplexTensorOpLoop(TensorOpLoop):
         for operand in self.operands:
             for number, mma, place in operand.numbers(buffer):
                 for part, (start, _) in zip((real(number), imaginary(number)), operand.parts[mma], strict=True):
-                    lines += self._rounded(part, (start + place, 1), in_place=in_place, moved=operand is self.a)
+                    lines += self._rounded(part, (start + place, 1), in_place=in_place)
         if "a" in self.conjugate:
             lines += [self._negative((start + n, 1), (start + n, 1))
                       for _, (start, width) in self.a.parts for n in range(width)]
         self.ctx.code(lines)
 
-    def _rounded(self, part: Group, to: Group, *, in_place: bool, moved: bool) -> list[Line]:
-        """A number of A or B; in place, B is moved later."""
+    def _rounded(self, part: Group, to: Group, *, in_place: bool) -> list[Line]:
+        """A number, and for what is converted in place the first move to the registers of operands."""
         if in_place:
-            moves = [Line("IMAD.MOV.U32", to, (part,))] if moved else []
-            return [Line("F2FP.TF32.F32.PACK_B", part, (part,)), *moves]
+            return [Line("F2FP.TF32.F32.PACK_B", part, (part,)), Line("IMAD.MOV.U32", to, (part,))]
         return [Line("LOP3.LUT", to, (part,), immediate=immediate(SIGN_AND_EXPONENT)),
                 Line("FFMA", to, (to, self._constants[1], part))]
 
@@ -184,7 +183,7 @@ class ComplexTensorOpLoop(TensorOpLoop):
         """Per MMA along m four passes over n, forth and back: re re, re im, im -im, im re."""
         columns, (sum_re, sum_im) = self.mma.atoms[1], self.planes
         for m, (a_re, a_im) in enumerate(self.a.parts):
-            self.ctx.code([*self._moved(buffer), *(self._negations(buffer) if m == 0 else ())])
+            self.ctx.code(self._moved(buffer) if m else self._negations())
             b = self.b.parts
             plain, negated = [im for _, im in b], list(self._negated)
             if "b" in self.conjugate:
@@ -197,13 +196,13 @@ class ComplexTensorOpLoop(TensorOpLoop):
                 for place in (forth[::-1] if back else forth)), (4, 4, 2))
 
     def _moved(self, buffer: int) -> list[Line]:
-        """Numbers of B that were converted in place, to the registers of operands."""
+        """Numbers of B that were converted in place, once more to the registers of operands."""
         if self.ctx.spec.compute_capability < F2FP_SINCE:
             return []
         return [Line("IMAD.MOV.U32", (start + place, 1), (part,)) for number, mma, place in self.b.numbers(buffer)
                 for part, (start, _) in zip((real(number), imaginary(number)), self.b.parts[mma], strict=True)]
 
-    def _negations(self, buffer: int) -> list[Line]:
+    def _negations(self) -> list[Line]:
         return [self._negative((to + n, 1), (start + n, 1))
                 for (to, width), (_, (start, _)) in zip(self._negated, self.b.parts, strict=True)
                 for n in range(width)]

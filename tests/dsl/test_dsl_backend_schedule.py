@@ -205,6 +205,20 @@ def test_the_next_step_finds_its_fragments() -> None:
     assert letters[:first_step].count("L") == 4
 
 
+@pytest.mark.parametrize("num_tensor", [16, 64])
+def test_what_has_been_loaded_becomes_operands_before_addresses_of_copies_are_made(num_tensor: int) -> None:
+    """Rule 6: beside much tensor work the path of a conversion is longer than that through copy and barrier."""
+    copy = [*(op("LEA", (701 + i, 1), (700 + i, 1)) for i in range(30)),
+            op("LDGSTS.E.BYPASS.LTC128B.128", (0, 0), (730, 1), (780, 2)),
+            op("LDGDEPBAR"), op("DEPBAR.LE"), op("BAR.SYNC.DEFER_BLOCKING"), op("LDSM.16.M88.4", (300, 4), (790, 1))]
+    half = num_tensor // 2
+    tensor = [op("HMMA.16816.F32", (4 * i, 4), (200 if i < half else 210, 4), (204, 2), (4 * i, 4))
+              for i in range(num_tensor)]
+    _, order = schedule(block(op("IMAD", (210, 1), (220, 1)), *copy, *tensor))
+    conversion_first = order.index(0) < order.index(1)
+    assert conversion_first == (num_tensor == 64)
+
+
 @pytest.mark.parametrize(("missing_registers", "early"),
                          [(0, 8), (2, 8), (3, 7), (5, 7), (6, 6), (18, 2), (20, 2), (90, 0)])
 def test_where_registers_lack_loads_wait_for_the_addresses_of_copies(missing_registers: int, early: int) -> None:

@@ -71,8 +71,9 @@ def list_schedule(code: Sequence[Instruction], graph: Graph, missing_registers: 
        fragment loads, so that none waits for operands, loads from global memory and the arithmetic that leads to them
        wait until LATE_SHARE of the tensor work is left; then each load follows its own arithmetic.
     6. What the tensor instructions of the next k step need in time comes before them, however many vector ALU
-       instructions that takes (the path of a load goes on through the tensor instructions behind its user, in a block
-       with copies for REACH_CYCLES); arithmetic for accesses behind a barrier stays behind it.
+       instructions that takes (the path goes on through the tensor instructions behind a user, that of a load in a
+       block with copies for REACH_CYCLES, as it takes registers; that of arithmetic on what has been loaded to the
+       end); arithmetic for accesses behind a barrier stays behind it.
     7. Of a block that lacks registers, fragment loads of the next k step wait for the end of this one, those needed
        last first, as many as ``missing_registers`` pay for; an address that waits keeps one of a load's. What they
        need has time, so the addresses of copies take the registers before. Then they go in the order of their users.
@@ -154,6 +155,15 @@ def _path_cycles(code: Sequence[Instruction], graph: Graph, slack: Mapping[int, 
     return path
 
 
+def _feeds_tensor(code: Sequence[Instruction], graph: Graph) -> list[bool]:
+    """Per row, whether it is arithmetic between fragment loads and tensor instructions: conversions, signs, moves."""
+    feeds = [False] * len(code)
+    for row in reversed(range(len(code))):
+        feeds[row] = code[row].kind == Kind.alu and any(code[later].kind == Kind.mma or feeds[later]
+                                                        for later in graph.after[row])
+    return feeds
+
+
 def _turns(code: Sequence[Instruction], graph: Graph) -> list[int]:
     """What decides between rows with equal paths: their own places, and of fragment loads the first that needs them."""
     return [_first_user(code, graph, row) if instruction.kind == Kind.ldmatrix else row
@@ -195,6 +205,10 @@ class _Scheduler:
         relaxed = _path_cycles(code, graph, {}, reach=0) if self.held else []
         reach = REACH_CYCLES if any(one.kind == Kind.async_copy for one in code) else math.inf
         self.path = _path_cycles(code, graph, {row: relaxed[row] for row in self.held}, reach)
+        if reach < math.inf:
+            whole = _path_cycles(code, graph, {})
+            self.path = [whole[row] if feeds else path
+                         for row, (path, feeds) in enumerate(zip(self.path, _feeds_tensor(code, graph), strict=True))]
         self.load_path = _load_paths(code, graph, self.path)
         self.turn = _turns(code, graph)
         self.blockers = graph.num_before().tolist()

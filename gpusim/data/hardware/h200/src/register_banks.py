@@ -1,0 +1,59 @@
+"""Makes cubins out of operand_reads_template.cubin for register_banks.csv: what FFMA costs whose sources share a bank.
+
+The loop holds 120 FFMA, one a cycle, in units of ``unit``: per FFMA the banks (e, o) of its factors a and b and of its
+sum, and behind it the factors that it keeps in the reuse cache. Sums and factors take turns of four registers per bank,
+but for a kept factor, which the next FFMA reads again. ``yields``: whether every FFMA lets other warps go first.
+``banks.txt`` says which cubin is which; operand_reads_run.cu runs them with 1, 4, 8 and 16 warps.
+
+    nvcc -arch=sm_90a -cubin -o operand_reads_template.cubin operand_reads_template.cu
+    python register_banks.py operand_reads_template.cubin OUT ../sass/*.gz ../sass_micro/*.gz
+"""
+
+import re
+import sys
+from pathlib import Path
+
+from deferred import all_words
+from operand_reads import FIRST, LAST, NOP, encode, field, write_cubins
+
+UNITS = ("eoe", "eee", "eee-a", "eee-b", "eee-ab", "eoe-ab", "eoe-a eee", "eee-a eoe", "eoe eoe eoe eee", "eoe-a eee-b ooe-a oeo",
+         "eee-a eoo-b oee ooe", "eoo-a eee", "eoe oeo", "eoe eoe oeo oeo", "eoe eoe eoe oeo oeo oeo", "eee ooo",
+         "eee eee ooo ooo", "eee eee eee ooo ooo ooo", "eoe-a", "oeo-a eoo")
+COUNT, YIELD_BIT, REUSE_BITS = 120, 109, 122
+FFMA = r"FFMA R\d+, R\d+(?:\.reuse)?, R\d+(?:\.reuse)?, R\d+(?:\.reuse)?"
+SUMS, FACTORS_A, FACTORS_B = 8, 40, 60
+
+
+def unit_code(word: tuple[int, int], unit: str, number: int, *, yields: bool) -> list[bytes]:
+    code, kept = [], {}
+    for i, text in enumerate(unit.split()):
+        banks, _, keeps = text.partition("-")
+        turn = 2 * ((number * len(unit.split()) + i) % 4)
+        a = kept.get("a", FACTORS_A + turn) & ~1 | (banks[0] == "o")
+        b = kept.get("b", FACTORS_B + turn) & ~1 | (banks[1] == "o")
+        if len(unit.split()) == 1 and keeps:  # the same factor all along
+            a, b = (FACTORS_A if "a" in keeps else a), (FACTORS_B if "b" in keeps else b)
+        total = SUMS + 2 * ((number * len(unit.split()) + i) % 8) + (banks[2] == "o")
+        kept = {"a": a} if "a" in keeps else {}
+        kept |= {"b": b} if "b" in keeps else {}
+        reuse = ("a" in keeps) | ("b" in keeps) << 1
+        value = int.from_bytes(encode(word, 1, {16: total, 24: a, 32: b, 64: total}, reuse), "little")
+        code.append(field(value, YIELD_BIT, 1, 0 if yields else 1).to_bytes(16, "little"))
+    return code
+
+
+def main(template: str, out: str, *files: str) -> None:
+    words, codes, names = all_words(list(files)), [], []
+    value = words[min((text for text in words if re.fullmatch(FFMA, text)), key=len)]
+    word = (value & (1 << 64) - 1, value >> 64)
+    for unit in UNITS:
+        for yields in (False, True):
+            code = [one for n in range(COUNT // len(unit.split())) for one in unit_code(word, unit, n, yields=yields)]
+            codes.append([encode(NOP, 1, {}, 0)] * (len(range(FIRST, LAST, 16)) - len(code)) + code)
+            names.append(f"{unit},{int(yields)}")
+    write_cubins(template, out, codes)
+    (Path(out) / "banks.txt").write_text("\n".join(names) + "\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
