@@ -4,7 +4,7 @@ Leaves out Gauss's three products, sliced-K and other precisions.
 Source: cutlass/gemm/warp/mma_complex_tensor_op.h, gemm/threadblock/default_multistage_mma_complex_core_sm80.h. Numbers
 become tf32 on their way from fragments to operands: until sm_89 by LOP3 and FFMA (half an ulp more, then truncation),
 on sm_90 by F2FP in place, behind which ptxas moves every number of A once and those of B for every MMA along m: within
-20 % of the 90 to 224 moves of seven kernels (CUTLASS 4.2, CUDA 13.0), main loops of 186 to 668 within 8 %. A step's
+22 % of the 90 to 224 moves of seven kernels (CUTLASS 4.2, CUDA 13.0), main loops of 186 to 668 within 8 %. A step's
 operands take the registers of the last one's, MMA by MMA, as ptxas has it: registers at most 24 too high.
 """
 

@@ -155,13 +155,14 @@ def _path_cycles(code: Sequence[Instruction], graph: Graph, slack: Mapping[int, 
     return path
 
 
-def _feeds_tensor(code: Sequence[Instruction], graph: Graph) -> list[bool]:
-    """Per row, whether it is arithmetic between fragment loads and tensor instructions: conversions, signs, moves."""
-    feeds = [False] * len(code)
+def _feeding_rows(code: Sequence[Instruction], graph: Graph) -> set[int]:
+    """Arithmetic between fragment loads and tensor instructions: conversions, signs, moves."""
+    feeding: set[int] = set()
     for row in reversed(range(len(code))):
-        feeds[row] = code[row].kind == Kind.alu and any(code[later].kind == Kind.mma or feeds[later]
-                                                        for later in graph.after[row])
-    return feeds
+        if code[row].kind == Kind.alu and any(code[later].kind == Kind.mma or later in feeding
+                                              for later in graph.after[row]):
+            feeding.add(row)
+    return feeding
 
 
 def _turns(code: Sequence[Instruction], graph: Graph) -> list[int]:
@@ -205,10 +206,11 @@ class _Scheduler:
         relaxed = _path_cycles(code, graph, {}, reach=0) if self.held else []
         reach = REACH_CYCLES if any(one.kind == Kind.async_copy for one in code) else math.inf
         self.path = _path_cycles(code, graph, {row: relaxed[row] for row in self.held}, reach)
-        if reach < math.inf:
+        feeding = _feeding_rows(code, graph) if reach < math.inf else set()
+        if feeding:
             whole = _path_cycles(code, graph, {})
-            self.path = [whole[row] if feeds else path
-                         for row, (path, feeds) in enumerate(zip(self.path, _feeds_tensor(code, graph), strict=True))]
+            for row in feeding:
+                self.path[row] = whole[row]
         self.load_path = _load_paths(code, graph, self.path)
         self.turn = _turns(code, graph)
         self.blockers = graph.num_before().tolist()
