@@ -117,7 +117,7 @@ def _synchronisation(graph: Graph, code: Sequence[Instruction]) -> None:
     copies: list[int] = []
     for row, instruction in enumerate(code):
         kind = instruction.kind
-        if kind in MEMORY:
+        if kind in MEMORY and not _is_spilled(instruction):
             graph.add(last_sync, row, _sync_cycles(code, last_sync))
             since_sync.append(row)
             if kind == Kind.async_copy:
@@ -131,6 +131,11 @@ def _synchronisation(graph: Graph, code: Sequence[Instruction]) -> None:
                 last_commit = row
             else:
                 last_sync, since_sync = row, []
+
+
+def _is_spilled(instruction: Instruction) -> bool:
+    """LDL of a register that was spilled: no other thread sees it, and no register holds its address."""
+    return instruction.kind == Kind.shared_load and bool(instruction.writes) and not instruction.reads
 
 
 def _sync_cycles(code: Sequence[Instruction], row: int | None) -> int:

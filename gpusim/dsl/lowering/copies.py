@@ -3,22 +3,27 @@ Leaves out which lanes address what (gpusim.dsl.partition); counts are those of 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
+from gpusim.dsl.lowering.counters import Counter, Test
 from gpusim.dsl.lowering.emitter import NONE, Emitter
 from gpusim.dsl.registers import Group
 from gpusim.dsl.statements import AsyncCopy
 
 __all__ = [
-    "LoopCopies",
+    "SWIZZLE_OPS",
+    "Place",
+    "PlaceName",
+    "ResidentCopies",
     "Slot",
     "dead_loads",
-    "emit_loop_copy",
+    "into",
     "piece_predicate",
-    "places_shared",
+    "same_place",
     "scaled_pointer",
+    "slot_of",
     "swizzled",
     "wide_product",
     "write_key",
@@ -29,9 +34,13 @@ SWIZZLE_OPS = {"": (), "row": ("LOP3.LUT",), "shifted": ("SHF.R.U32.HI", "LOP3.L
 DEAD_LOADS = 3
 
 
+PlaceName = tuple[int, int, int]
+"""(coordinates, stage bytes, piece)"""
+
+
 @dataclass(frozen=True)
 class Place:
-    """Registers of a (row, column); the column has 64 bits where pointers are made of it."""
+    """Registers of a (row, column); the column has two where pointers are made of it."""
 
     row: Group
     column: Group
@@ -46,41 +55,81 @@ class Slot:
 
 
 @dataclass
-class LoopCopies:
-    """What the copies of one loop share between iterations and between statements of one iteration."""
+class ResidentCopies:
+    """Copies of a loop whose pointers stay in registers: what they share between turns and between statements of one.
+    """
 
-    resident: bool
-    write_stage: Group
-    counter: Group
+    write_stage: Counter
+    copies: Sequence[AsyncCopy]
     offset: Group = NONE  # uniform, 64 bits: k in bytes, added to the pointers of all tensors but the first
     slot: Slot | None = None  # where registers are short, for copies that share their places with no other tensor's
-    places_shared: frozenset[tuple[int, int]] = frozenset()  # (coordinates, stage bytes) of several tensors
-    stage_term: Group = NONE
-    pointers: dict[tuple[str, int], Group] = field(default_factory=dict)  # (tensor, piece): kept across iterations
+    pointers: dict[tuple[str, int], Group] = field(default_factory=dict)  # (tensor, piece): kept between turns
     places: dict[tuple[int, int], Place] = field(default_factory=dict)  # (coordinates, piece): kept as well
-    shared: dict[tuple[int, int, int], Group] = field(default_factory=dict)  # (coordinates, stage bytes, piece)
-    columns: dict[tuple[int, int], Group] = field(default_factory=dict)  # (coordinates, piece)
-    pitch: Group = NONE
+    sums: dict[PlaceName, Group] = field(default_factory=dict)  # in elements
+    addresses: dict[PlaceName, Group] = field(default_factory=dict)
 
-    def begin_iteration(self) -> None:
-        self.shared.clear()
-        self.columns.clear()
-        self.pitch = self.stage_term = NONE
+    def begin_turn(self, test: Test | None) -> None:
+        """``test``: whether there is anything to copy in this turn."""
+        del test  # its predicate guards what is emitted
+        self.sums.clear()
+        self.addresses.clear()
 
-    def slot_of(self, copy: AsyncCopy) -> Slot | None:
-        """Where the addresses of a copy have no registers of their own, those they share."""
-        return None if (copy.coordinates, copy.stage_bytes) in self.places_shared else self.slot
+    def copy(self, emit: Emitter, copy: AsyncCopy, key: int) -> None:
+        """One statement: addresses for its pieces, its LDGSTS, and the advance of its pointers."""
+        if not self.addresses:
+            dead_loads(emit)
+        pointers = []
+        for piece in range(copy.count):
+            address, pointer = self._address(emit, copy, piece), self._pointer(emit, copy, piece)
+            pointers.append(pointer)
+            guards = piece_predicate(emit, copy, self._place(emit, copy, piece).row)
+            emit.op(copy.mnemonic, address, pointer, *guards, piece=piece, memory_key=key)
+        if not self._shares_offset(copy.source):
+            _advance(emit, pointers)
 
-    def shares_offset(self, tensor: str) -> bool:
-        """Whether the tensor's pointers stand still and the shared offset moves."""
-        return bool(self.offset[1]) and bool(self.pointers) and next(iter(self.pointers))[0] != tensor
-
-    def end_iteration(self, emit: Emitter) -> None:
-        """Advance the shared offset."""
+    def advance_offset(self, emit: Emitter) -> None:
+        """Of the pointers that stand still."""
         if self.offset[1]:
             low, high = (self.offset[0], 1), (self.offset[0] + 1, 1)
             emit.op("UIADD3", low, dst=low)
             emit.op("UIADD3.X", high, low, dst=high)
+
+    def _place(self, emit: Emitter, copy: AsyncCopy, piece: int) -> Place:
+        name = (copy.coordinates, piece)
+        if name not in self.places:
+            self.places[name] = Place(emit.registers.vector(), emit.registers.vector())
+        return self.places[name]
+
+    def _address(self, emit: Emitter, copy: AsyncCopy, piece: int) -> Group:
+        name = (copy.coordinates, copy.stage_bytes, piece)
+        if name not in self.addresses:
+            slot = slot_of(copy, self.copies, self.slot)
+            result = slot.address if slot else None
+            self.sums[name] = self._sum(emit, copy, piece, result)
+            self.addresses[name] = into(emit, result, "LEA", self.sums[name])
+        return self.addresses[name]
+
+    def _sum(self, emit: Emitter, copy: AsyncCopy, piece: int, result: Group | None) -> Group:
+        """Of a place in its stage; that of another tensor's stage differs by a multiple of the stage's number."""
+        stage = self.write_stage.register
+        other = same_place(self.sums, copy, piece)
+        if other is not None:
+            return into(emit, result, "IMAD", stage, other)
+        place = self._place(emit, copy, piece)
+        return into(emit, result, "IMAD.U32", into(emit, result, "IMAD", stage, place.row), place.column)
+
+    def _pointer(self, emit: Emitter, copy: AsyncCopy, piece: int) -> Group:
+        name = (copy.source, piece)
+        if name not in self.pointers:
+            self.pointers[name] = emit.registers.vector(2)
+        if not self._shares_offset(copy.source):
+            return self.pointers[name]
+        slot = slot_of(copy, self.copies, self.slot)
+        return _advanced(emit, self.pointers[name], self.offset, slot.pointer if slot else None)
+
+    def _shares_offset(self, tensor: str) -> bool:
+        """Whether the tensor's pointers stand still and the shared offset moves."""
+        return bool(self.offset[1]) and bool(self.pointers) and next(iter(self.pointers))[0] != tensor
 
 
 def write_key(tensor_number: int) -> int:
@@ -89,10 +138,25 @@ def write_key(tensor_number: int) -> int:
     return 2 * tensor_number + 1
 
 
-def places_shared(copies: Sequence[AsyncCopy]) -> frozenset[tuple[int, int]]:
-    """(coordinates, stage bytes) that several of them have in common."""
-    counts = Counter((copy.coordinates, copy.stage_bytes) for copy in copies)
-    return frozenset(place for place, count in counts.items() if count > 1)
+def slot_of(copy: AsyncCopy, copies: Sequence[AsyncCopy], slot: Slot | None) -> Slot | None:
+    """Where the addresses of one of a loop's copies have no registers of their own, those they share. Copies that share
+    their places with another tensor's have."""
+    place = (copy.coordinates, copy.stage_bytes)
+    return None if [(one.coordinates, one.stage_bytes) for one in copies].count(place) > 1 else slot
+
+
+_Value = TypeVar("_Value")
+
+
+def same_place(known: Mapping[PlaceName, _Value], copy: AsyncCopy, piece: int) -> _Value | None:
+    """What is known of the place of a piece in a stage of another size."""
+    return next((value for (coordinates, _, number), value in known.items()
+                 if (coordinates, number) == (copy.coordinates, piece)), None)
+
+
+def into(emit: Emitter, result: Group | None, mnemonic: str, *sources: Group) -> Group:
+    """An instruction whose result takes a given register, or a fresh one."""
+    return emit.op(mnemonic, *sources, dst=result or emit.registers.vector())
 
 
 def dead_loads(emit: Emitter) -> None:
@@ -103,100 +167,24 @@ def dead_loads(emit: Emitter) -> None:
     emit.guard = saved
 
 
-def emit_loop_copy(emit: Emitter, copy: AsyncCopy, state: LoopCopies, key: int) -> None:
-    """One statement in a loop: addresses for its pieces, its LDGSTS, and the advance of resident pointers."""
-    if not state.shared:
-        _begin(emit, state)
-    pointers = []
-    for piece in range(copy.count):
-        address, pointer = _shared_address(emit, copy, state, piece), _pointer(emit, copy, state, piece)
-        pointers.append(pointer)
-        guards = piece_predicate(emit, copy, _place(emit, copy, state, piece).row)
-        emit.op(copy.mnemonic, address, pointer, *guards, piece=piece, memory_key=key)
-    if state.resident and not state.shares_offset(copy.source):
-        _advance(emit, pointers)
-
-
 def piece_predicate(emit: Emitter, copy: AsyncCopy, place: Group) -> tuple[Group, ...]:
     """Of a piece of a partial tile: whether its place lies inside."""
     return (emit.op("ISETP.LT.AND", place, dst=emit.registers.predicate()),) if copy.partial else ()
 
 
-def _begin(emit: Emitter, state: LoopCopies) -> None:
-    dead_loads(emit)
-    if not state.resident:
-        state.stage_term = emit.new("IMAD.SHL.U32", state.write_stage)
-        state.pitch = emit.new("LDC")
-        state.columns[-1, 0] = emit.chain(("LEA", "SHF.R.S32.HI"), state.counter)
-
-
-def _shared_address(emit: Emitter, copy: AsyncCopy, state: LoopCopies, piece: int) -> Group:
-    place = (copy.coordinates, copy.stage_bytes, piece)
-    if place not in state.shared:
-        known, slot = _place(emit, copy, state, piece), state.slot_of(copy)
-        column, result = (known.column[0], 1), slot.address if slot else None
-        if state.resident:
-            row = _into(emit, result, "IMAD", state.write_stage, known.row)
-            address = _into(emit, result, "IMAD.U32", row, column)
-        else:
-            column = swizzled(emit, copy.xor, emit.new("IMAD.SHL.U32", column) if copy.xor else column)
-            row = emit.new("IMAD", known.row, state.stage_term)
-            address = _into(emit, result, "IMAD.IADD", column, row)
-        state.shared[place] = _into(emit, result, "LEA", address)
-    return state.shared[place]
-
-
-def _into(emit: Emitter, result: Group | None, mnemonic: str, *sources: Group) -> Group:
-    """An instruction whose result takes a given register, or a fresh one."""
-    return emit.op(mnemonic, *sources, dst=result or emit.registers.vector())
-
-
-def _place(emit: Emitter, copy: AsyncCopy, state: LoopCopies, piece: int) -> Place:
-    name = (copy.coordinates, piece)
-    if name not in state.places:
-        state.places[name] = Place(emit.registers.vector(), emit.registers.vector(1 if state.resident else 2))
-    return state.places[name]
-
-
-def _pointer(emit: Emitter, copy: AsyncCopy, state: LoopCopies, piece: int) -> Group:
-    slot = state.slot_of(copy)
-    result = slot.pointer if slot else None
-    if state.resident:
-        name = (copy.source, piece)
-        if name not in state.pointers:
-            state.pointers[name] = emit.registers.vector(2)
-        fixed = state.pointers[name]
-        return _sum(emit, fixed, state.offset, result) if state.shares_offset(copy.source) else fixed
-    column = _column(emit, copy, state, piece)
-    row = emit.new("VIADD", _place(emit, copy, state, piece).row)
-    offset = emit.wide("IMAD.WIDE", row, state.pitch, column)
-    return scaled_pointer(emit, offset, result)
-
-
-def _sum(emit: Emitter, pointer: Group, offset: Group, result: Group | None) -> Group:
+def _advanced(emit: Emitter, pointer: Group, offset: Group, result: Group | None) -> Group:
     pair = result or emit.registers.vector(2)
     emit.op("IADD3", (pointer[0], 1), (offset[0], 1), dst=(pair[0], 1))
     emit.op("IADD3.X", (pointer[0] + 1, 1), (offset[0] + 1, 1), (pair[0], 1), dst=(pair[0] + 1, 1))
     return pair
 
 
-def _column(emit: Emitter, copy: AsyncCopy, state: LoopCopies, piece: int) -> Group:
-    """64-bit column + k of a place, shared by the tensors."""
-    name = (copy.coordinates, piece)
-    if name not in state.columns:
-        pair, start = emit.registers.vector(2), _place(emit, copy, state, piece).column[0]
-        low, high = ((register, 1) for register in range(start, start + 2))
-        emit.op("IADD3", low, state.columns[-1, 0], dst=(pair[0], 1))
-        emit.op("IMAD.X", high, (pair[0], 1), dst=(pair[0] + 1, 1))
-        state.columns[name] = pair
-    return state.columns[name]
-
-
-def scaled_pointer(emit: Emitter, offset: Group, result: Group | None = None) -> Group:
-    """base + 2 * offset in 64 bits, in ``result`` or fresh registers."""
+def scaled_pointer(emit: Emitter, offset: Group, result: Group | None = None, base: Group = NONE) -> Group:
+    """base + 2 * offset in 64 bits, in ``result`` or fresh registers; without ``base`` it is a constant."""
     pair = result or emit.registers.vector(2)
-    emit.op("LEA", (offset[0], 1), dst=(pair[0], 1))
-    emit.op("LEA.HI.X", offset, (pair[0], 1), dst=(pair[0] + 1, 1))
+    low, high = ([(base[0] + half, 1)] if base[1] else [] for half in (0, 1))
+    emit.op("LEA", (offset[0], 1), *low, dst=(pair[0], 1))
+    emit.op("LEA.HI.X", offset, *high, (pair[0], 1), dst=(pair[0] + 1, 1))
     return pair
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from gpusim.dsl.lowering.counters import Counter
 from gpusim.dsl.lowering.emitter import NONE, Emitter
 from gpusim.dsl.registers import Group
 from gpusim.dsl.statements import LoadMatrix
@@ -20,7 +21,9 @@ COLUMNS_PER_ADDRESS = 2
 class LoopLoads:
     """What the ldmatrix of one loop share."""
 
-    read_stage: Group
+    read_stage: Counter
+    kept_lanes: int | None = None  # how many lane parts have registers; the others are read back from local memory
+    shares_stage: bool = True  # stages of all tensors have as many bytes
     stage_term: Group = NONE  # stage x bytes of a stage, where the tensors share it
     bases: dict[str, Group] = field(default_factory=dict)  # per tensor: lane part + stage part
     addresses: dict[tuple[str, int], Group] = field(default_factory=dict)  # without XOR: per tensor and column pair
@@ -55,29 +58,39 @@ def _plain(emit: Emitter, load: LoadMatrix, state: LoopLoads) -> list[Group]:
     if name not in state.addresses:
         lane = _lane(emit, load, state, 0)
         if len(load.registers) == 1:
-            base = emit.new("IMAD", state.read_stage, lane)
+            base = emit.new("IMAD", state.read_stage.in_vector(emit), lane)
         else:
-            base = emit.new("IMAD.IADD", emit.new("LOP3.LUT", _stage_term(emit, state), lane))
+            base = emit.new("IMAD.IADD", _stage_base(emit, state, lane))
         state.addresses[name] = emit.new("LEA", base)
     return [state.addresses[name]] * len(load.registers)
 
 
+def _stage_base(emit: Emitter, state: LoopLoads, lane: Group) -> Group:
+    if state.shares_stage:
+        return emit.new("LOP3.LUT", _stage_term(emit, state), lane)
+    return emit.new("IMAD", state.read_stage.in_vector(emit), lane)
+
+
 def _stage_term(emit: Emitter, state: LoopLoads) -> Group:
     if not state.stage_term[1]:
-        state.stage_term = emit.new("IMAD.SHL.U32", state.read_stage)
+        state.stage_term = emit.new("IMAD.SHL.U32", state.read_stage.register)
     return state.stage_term
 
 
 def _lane(emit: Emitter, load: LoadMatrix, state: LoopLoads, number: int) -> Group:
     name = (load.source, number)
-    if name not in state.lanes:
-        state.lanes[name] = emit.registers.vector()
+    if name in state.lanes:
+        return state.lanes[name]
+    if number and state.kept_lanes is not None and len(state.lanes) >= state.kept_lanes:
+        return emit.new("LDL")
+    state.lanes[name] = emit.registers.vector()
     return state.lanes[name]
 
 
 def _base(emit: Emitter, load: LoadMatrix, state: LoopLoads) -> Group:
     if load.source not in state.bases:
-        state.bases[load.source] = emit.new("IMAD", state.read_stage, _lane(emit, load, state, 0))
+        stage = state.read_stage.in_vector(emit)
+        state.bases[load.source] = emit.new("IMAD", stage, _lane(emit, load, state, 0))
     return state.bases[load.source]
 
 
@@ -90,7 +103,7 @@ def _per_column(emit: Emitter, load: LoadMatrix, state: LoopLoads) -> list[Group
 def _per_load(emit: Emitter, load: LoadMatrix, state: LoopLoads) -> list[Group]:
     if len(load.registers) == 1:
         xor = _lane(emit, load, state, 1 + load.part)
-        return [emit.new("LEA", emit.new("IMAD", state.read_stage, xor))]
+        return [emit.new("LEA", emit.new("IMAD", state.read_stage.in_vector(emit), xor))]
     base, addresses = _base(emit, load, state), []
     for block in range(len(load.registers)):
         name = (load.source, block)

@@ -5,17 +5,11 @@ from __future__ import annotations
 
 from gpusim.arch import GpuSpec
 from gpusim.dsl.lowering.compute import emit_simple
-from gpusim.dsl.lowering.copies import (
-    LoopCopies,
-    Place,
-    Slot,
-    emit_loop_copy,
-    places_shared,
-    wide_product,
-    write_key,
-)
+from gpusim.dsl.lowering.copies import Place, ResidentCopies, Slot, wide_product, write_key
+from gpusim.dsl.lowering.counters import Counter, Test, trip_test
 from gpusim.dsl.lowering.emitter import NONE, Emitter, Instruction
 from gpusim.dsl.lowering.loads import LoopLoads, emit_loop_load, read_key
+from gpusim.dsl.lowering.recomputed import RecomputedCopies, UniformCopies, VectorCopies
 from gpusim.dsl.lowering.rules import AddressPlan, plan_addresses
 from gpusim.dsl.lowering.straight import PLACE_OPS
 from gpusim.dsl.registers import Group, Registers
@@ -31,13 +25,21 @@ class LoopLowering:
         self.plan: AddressPlan = plan_addresses(body, threads, spec)
         self.registers = registers
         self.first_line = body.statements[0].line
-        self.trip: Group = registers.uniform()
-        shared = registers.uniform(2) if self.plan.shares_offset else NONE
+        counters = self.plan.counters
+        self.trip = Counter.new(registers, uniform=True)
+        self.write_stage = Counter.new(registers, uniform=counters.write_stage)
         slot = Slot(registers.vector(), registers.vector(2)) if self.plan.in_series else None
         copies = [statement.spec for statement in body.statements if isinstance(statement.spec, AsyncCopy)]
-        self.copies = LoopCopies(self.plan.resident, registers.vector(), registers.vector(), shared, slot,
-                                 places_shared(copies))
-        self.loads = LoopLoads(registers.vector())
+        self.copies: ResidentCopies | RecomputedCopies
+        if self.plan.resident:
+            shared = registers.uniform(2) if self.plan.shares_offset else NONE
+            self.copies = ResidentCopies(self.write_stage, copies, shared, slot)
+        elif counters.write_stage:
+            self.copies = UniformCopies(self.write_stage, copies, slot, self.trip)
+        else:
+            self.copies = VectorCopies(self.write_stage, copies, slot, registers)
+        self.loads = LoopLoads(Counter.new(registers, uniform=counters.read_stage), self.plan.kept_lanes,
+                               shares_stage=len({copy.stage_bytes for copy in copies}) <= 1)
         self.wrapped = False  # in this iteration, the read stage has been advanced
 
     def body(self, block: BasicBlock, tensors: dict[str, int]) -> list[Instruction]:
@@ -52,23 +54,25 @@ class LoopLowering:
             self._statement(emit, statement.spec, tensors)
             emit.guard = None
             if number == _last(specs, AsyncCopy):
-                self.copies.end_iteration(emit)
-                _wrap_round(emit, self.copies.write_stage)
+                if isinstance(self.copies, ResidentCopies):
+                    self.copies.advance_offset(emit)
+                self.write_stage.wrap_round(emit)
         self._end(emit)
         return emit.instructions
 
     def _begin(self, emit: Emitter, *, guarded: bool) -> Group | None:
-        self.copies.begin_iteration()
         self.loads.new_stage()
         self.wrapped = False
-        if not guarded:
-            return None
-        ahead = emit.uniform("UIADD3", self.trip)
-        return emit.op("ISETP.LE.AND", ahead, dst=emit.registers.predicate())
+        test = self._test(emit, emit.uniform("UIADD3", self.trip.register)) if guarded else None
+        self.copies.begin_turn(test)
+        return test.predicate if test else None
+
+    def _test(self, emit: Emitter, trip: Group) -> Test:
+        return trip_test(emit, trip, on_uniform=self.plan.counters.write_stage)
 
     def _statement(self, emit: Emitter, spec: Spec, tensors: dict[str, int]) -> None:
         if isinstance(spec, AsyncCopy):
-            emit_loop_copy(emit, spec, self.copies, write_key(tensors[spec.destination]))
+            self.copies.copy(emit, spec, write_key(tensors[spec.destination]))
         elif isinstance(spec, LoadMatrix):
             self._load(emit, spec, tensors)
         else:
@@ -80,16 +84,15 @@ class LoopLowering:
         emit_loop_load(emit, load, self.loads, read_key(tensors[load.source]))
 
     def _next_read_stage(self, emit: Emitter) -> None:
-        _wrap_round(emit, self.loads.read_stage)
+        self.loads.read_stage.wrap_round(emit)
         self.loads.new_stage()
         self.wrapped = True
 
     def _end(self, emit: Emitter) -> None:
         if self.loads.lanes and not self.wrapped:
             self._next_read_stage(emit)
-        emit.op("UIADD3", self.trip, dst=self.trip)
-        predicate = emit.op("ISETP.LE.AND", self.trip, dst=emit.registers.predicate())
-        emit.op("BRA", predicate)
+        emit.op("UIADD3", self.trip.register, dst=self.trip.register)
+        emit.op("BRA", self._test(emit, self.trip.register).predicate)
 
     def entry_instructions(self, *, addresses_known: bool) -> list[Instruction]:
         """What sets the loop's invariants before its first iteration; to be asked after its bodies are lowered.
@@ -97,13 +100,15 @@ class LoopLowering:
         emit = Emitter(self.registers)
         emit.line = self.first_line
         thread = emit.new("S2R")
-        for counter in (self.copies.write_stage, self.copies.counter, self.loads.read_stage):
-            emit.op("IMAD.MOV.U32", dst=counter)
-        for register in (self.trip, *([self.copies.offset] if self.copies.offset[1] else [])):
-            emit.op("UMOV", dst=register)
+        vector = [self.copies.counter] if isinstance(self.copies, VectorCopies) else []
+        for counter in (self.write_stage, *vector, self.loads.read_stage, self.trip):
+            counter.start(emit)
+        resident = self.copies if isinstance(self.copies, ResidentCopies) else None
+        if resident and resident.offset[1]:
+            emit.op("UMOV", dst=resident.offset)
         for place in self.copies.places.values():
             _initial_place(emit, thread, place, addresses_known=addresses_known)
-        for pair in self.copies.pointers.values():
+        for pair in resident.pointers.values() if resident else ():
             _initial_pointer(emit, thread, pair, addresses_known=addresses_known)
         self._lane_values(emit, thread)
         return emit.instructions
@@ -116,13 +121,6 @@ class LoopLowering:
 
 def _last(specs: list[Spec], kind: type) -> int:
     return max((number for number, spec in enumerate(specs) if isinstance(spec, kind)), default=-1)
-
-
-def _wrap_round(emit: Emitter, counter: Group) -> None:
-    """counter = counter + 1 == stages ? 0 : counter + 1"""
-    step = emit.new("VIADD", counter)
-    last = emit.op("ISETP.NE.AND", step, dst=emit.registers.predicate())
-    emit.op("SEL", step, last, dst=counter)
 
 
 def _initial_place(emit: Emitter, thread: Group, place: Place, *, addresses_known: bool) -> None:

@@ -42,6 +42,9 @@ from dataclasses import dataclass
 
 from gpusim.arch import GpuSpec
 from gpusim.arch.occupancy import occupancy
+from gpusim.dsl.lowering.copies import Slot, slot_of
+from gpusim.dsl.lowering.emitter import NONE
+from gpusim.dsl.lowering.loads import COLUMNS_PER_ADDRESS
 from gpusim.dsl.statements import AsyncCopy, BasicBlock, Code, LoadMatrix, Mma, Spec
 
 __all__ = ["AddressPlan", "fit_registers", "plan_addresses", "registers_at_hand"]
@@ -63,8 +66,27 @@ CTAS_AIMED_AT = 2
 """Per SM: pointers stay in registers only where so many CTAs still fit."""
 MOST_OWN_POINTERS = 5
 """Pieces of an iteration that are advanced one by one."""
+SLOT_REGISTERS = 3
+"""What a copy saves that takes the registers of another one's addresses."""
+RECOMPUTED_REGISTERS = 33
+"""How many more registers a loop may need than a thread can have before ptxas spills lane parts of fragment addresses:
+128x128x64 with an XOR of the row number needs 33 more and spills nothing (gemm.cu, nvcc 13.0), 128x128x64 and
+128x256x64 with half an XOR need 65 and 49 and read 25 and 20 words back in a turn (32 and 16 by this rule)."""
+OPERANDS = 2
+UNIFORM_MARGIN = 32
+"""ptxas counts on the uniform datapath where a loop needs more registers than a thread can have, or all but this many
+of its share of an SM: of 380 variants of gemm.cu compiled for the comparison (nvcc 13.0; 64 to 512 threads, warps of
+32x32 to 128x32, two to four stages), the margin may be 17 to 50."""
 SQUEEZE = 0.08
 """ptxas saves up to this share of the registers where that lets one more CTA onto the SM."""
+
+
+@dataclass(frozen=True)
+class Counters:
+    """Which stage counters of a loop stand on the uniform datapath, the others in vector registers."""
+
+    write_stage: bool = False
+    read_stage: bool = False
 
 
 @dataclass(frozen=True)
@@ -74,7 +96,8 @@ class AddressPlan:
     pointers only the first tensor's are advanced, the others have one uniform offset in common; ``in_series``: the
     addresses of copies take the same registers one after the other, because the launch cannot have what they need;
     ``recomputes``: there are addresses that a compiler could compute again, so that a loop can lack registers;
-    ``squeezable``: ptxas saves some of a launch's registers for one more CTA, as it does but in loops of FFMA."""
+    ``squeezable``: ptxas saves some of a launch's registers for one more CTA, as it does but in loops of FFMA;
+    ``kept_lanes``: how many lane parts of fragment addresses stay in registers, None: all."""
 
     resident: bool
     registers_needed: int
@@ -82,6 +105,8 @@ class AddressPlan:
     in_series: bool = False
     recomputes: bool = True
     squeezable: bool = True
+    counters: Counters = Counters()
+    kept_lanes: int | None = None
 
 
 def plan_addresses(body: BasicBlock, threads: int, spec: GpuSpec) -> AddressPlan:
@@ -111,7 +136,26 @@ def plan_addresses(body: BasicBlock, threads: int, spec: GpuSpec) -> AddressPlan
     needed = _fragment_registers(specs) + addresses + SCRATCH_REGISTERS
     resident = needed <= _registers_for(CTAS_AIMED_AT, threads, spec)
     in_series = needed - own > registers_at_hand(needed, threads, spec)
-    return AddressPlan(resident, needed, resident and pieces > MOST_OWN_POINTERS, in_series)
+    slotted = sum(copy.count for copy in copies if slot_of(copy, copies, Slot(NONE, NONE))) if in_series else 0
+    taken = needed - own - SLOT_REGISTERS * max(0, slotted - 1)
+    counters = Counters() if resident else _counters(specs, taken, threads, spec)
+    return AddressPlan(resident, needed, resident and pieces > MOST_OWN_POINTERS, in_series, counters=counters,
+                       kept_lanes=_kept_lanes(own, needed, threads, spec) if own else None)
+
+
+def _kept_lanes(own: int, needed: int, threads: int, spec: GpuSpec) -> int:
+    """Lane parts of ``own`` fragment addresses, and of both operands' rows, that are not spilled."""
+    spilled = needed - registers_at_hand(needed, threads, spec) - RECOMPUTED_REGISTERS
+    return OPERANDS + own - min(own, max(0, spilled))
+
+
+def _counters(specs: Sequence[Spec], needed: int, threads: int, spec: GpuSpec) -> Counters:
+    """Of a loop that computes its addresses again: on the uniform datapath where registers are short, but for the stage
+    read where fragment loads have addresses of their own and multiply it several times."""
+    scarce = needed >= min(spec.sm.registers // threads - UNIFORM_MARGIN, spec.sm.max_registers_per_thread)
+    loads = [one for one in specs if isinstance(one, LoadMatrix)]
+    multiplied = any(one.xor == "shifted" for one in loads) and len({one.part for one in loads}) <= COLUMNS_PER_ADDRESS
+    return Counters(write_stage=scarce, read_stage=scarce and not multiplied)
 
 
 def _warpgroup_registers(specs: Sequence[Spec]) -> int:
