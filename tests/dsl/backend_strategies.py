@@ -19,7 +19,7 @@ SHAPES: dict[str, tuple[int, tuple[int, ...]]] = {
     "S2R": (1, ()), "LDGDEPBAR": (0, ()), "DEPBAR.LE": (0, ()), "BAR.SYNC.DEFER_BLOCKING": (0, ()), "UIADD3": (0, ()),
 }
 """Registers written, and vector register groups read."""
-MNEMONICS = (*SHAPES, "BRA", "EXIT", "HMMA.1688.F32", "ISETP.NE.AND", "SEL")
+MNEMONICS = (*SHAPES, "BRA", "EXIT", "HMMA.1688.F32", "ISETP.NE.AND", "SEL", "LDL")
 NUM_GROUPS = 5
 
 

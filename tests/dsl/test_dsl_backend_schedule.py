@@ -61,6 +61,14 @@ def test_memory_stays_between_its_synchronisations(given_block: Block) -> None:
             assert place[first] < place[second], (first, second)
 
 
+def test_a_barrier_holds_loads_of_shared_memory_back_but_not_those_of_spilled_registers() -> None:
+    """Local memory belongs to its thread, and no register holds the address."""
+    rows = block(op("BAR.SYNC.DEFER_BLOCKING"), op("LDS.64", (0, 2), (8, 1)), op("LDL", (2, 1)), keys=(-1, -1, -1))
+    barrier = dependence_graph(decode(rows.ops, MNEMONICS, TABLE), rows.keys).after[0]
+    assert (1 in barrier, 2 in barrier) == (True, False)
+
+
+
 @MANY
 @given(random_blocks(max_rows=25))
 def test_the_graph_points_forward_and_the_order_obeys_it(given_block: Block) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,6 +18,8 @@ from gpusim.dsl.backend import check_hazards
 from gpusim.dsl.lowering import fit_registers
 from gpusim.dsl.lowering.rules import registers_at_hand
 from gpusim.program import Program
+from gpusim.sass import read_sass
+from gpusim.sass.scopes import main_loop
 
 HARDWARE = Path(gs.__file__).parent / "data/hardware/h200"
 SPEC = gs.load_gpu("h200")
@@ -111,3 +114,61 @@ def test_control_fields_cover_every_register_hazard(tile: tuple, warps: tuple, s
     program = record(tile, warps, stages, swizzle, schedule)
     mnemonics = [static.mnemonic for static in program.statics]
     assert check_hazards(program.classes[0].roles[0].ops, mnemonics, SPEC.instruction_table) == []
+
+
+SHORT_OF_REGISTERS = [
+    ("256x128x32_w64x64_s3", (256, 128, 32), (4, 2), ("none", "pad:16B", "64B", "S<1,4,4>")),
+    ("128x128x64_w64x64_s3", (128, 128, 64), (2, 2), ("none", "pad:16B", "128B", "S<1,4,5>")),
+]
+"""Loops that ptxas counts on the uniform datapath, for lack of registers."""
+UNIFORM = ("UISETP", "USEL", "UIADD3", "ULDC", "ULEA", "PLOP3")
+
+
+@pytest.mark.parametrize(("name", "tile", "warps", "swizzles"), SHORT_OF_REGISTERS)
+def test_loops_that_lack_registers_count_on_the_uniform_datapath(name: str, tile: tuple, warps: tuple,
+                                                                  swizzles: tuple) -> None:
+    for number, swizzle in enumerate(swizzles):
+        compiled = compiled_mix(f"{name}_sw{number}")
+        recorded = recorded_mix(record(tile, warps, 3, swizzle))
+        assert recorded["ISETP"] == compiled["ISETP"], swizzle
+        assert [recorded[base] for base in UNIFORM] == [compiled[base] for base in UNIFORM], swizzle
+        assert sum(recorded.values()) == pytest.approx(sum(compiled.values()), rel=0.03), swizzle
+
+
+def uniform_loops() -> list[tuple]:
+    """Every eighth variant of up to 256 threads with warps of 64x64 and 64x32."""
+    rows, swizzles = pd.read_csv(HARDWARE / "uniform_loops.csv"), {
+        32: ("none", "pad:16B", "64B", "S<1,4,4>"), 64: ("none", "pad:16B", "128B", "S<1,4,5>")}
+    rows = rows[(rows.warp_m == 64) & (rows.tile_m * rows.tile_n).between(64 * 128, 256 * 128)]
+    return [((row.tile_m, row.tile_n, row.tile_k), (row.tile_m // row.warp_m, row.tile_n // row.warp_n), row.stages,
+             swizzles[row.tile_k][row.sw], row.uniform_compares > 1) for row in rows.iloc[::8].itertuples()]
+
+
+def test_ptxas_counts_in_the_same_loops_on_the_uniform_datapath() -> None:
+    """All but one in ten; 336 of all 360."""
+    rows = uniform_loops()
+    right = [(recorded_mix(record(tile, warps, stages, swizzle))["UISETP"] > 1) == uniform
+             for tile, warps, stages, swizzle, uniform in rows]
+    assert 0.2 < np.mean([uniform for *_, uniform in rows]) < 0.8
+    assert np.mean(right) >= 0.9
+
+
+def test_what_has_no_register_is_read_back_from_local_memory() -> None:
+    compiled = compiled_mix("128x128x64_w64x64_s3_sw3")["LDL"]
+    assert recorded_mix(record((128, 128, 64), (2, 2), 3, "S<1,4,5>"))["LDL"] == pytest.approx(compiled, abs=7)
+    assert recorded_mix(record((128, 128, 64), (2, 2), 3, "128B"))["LDL"] == 0
+
+
+def compiled_mix(kernel: str) -> Counter[str]:
+    """Instructions of the main loop by their names without modifiers."""
+    function = read_sass(HARDWARE / f"sass/{kernel}.sass.gz")[0]
+    loop = main_loop(function)
+    assert loop is not None
+    return Counter(instruction.base for instruction in function.instructions[loop.first : loop.last + 1])
+
+
+def recorded_mix(program: Program) -> Counter[str]:
+    names = np.array([static.mnemonic.split(".")[0] for static in program.statics])
+    names = names[program.classes[0].roles[0].ops["pc"]]
+    ends = np.flatnonzero(names == "BRA")
+    return Counter(names[ends[2] + 1 : ends[3] + 1].tolist())

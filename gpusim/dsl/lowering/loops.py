@@ -28,6 +28,7 @@ class LoopLowering:
         counters = self.plan.counters
         self.trip = Counter.new(registers, uniform=True)
         self.write_stage = Counter.new(registers, uniform=counters.write_stage)
+        self.counter = Counter.new(registers, uniform=False)  # k of copies; compiled set-ups have it without a use, too
         slot = Slot(registers.vector(), registers.vector(2)) if self.plan.in_series else None
         copies = [statement.spec for statement in body.statements if isinstance(statement.spec, AsyncCopy)]
         self.copies: ResidentCopies | RecomputedCopies
@@ -37,7 +38,7 @@ class LoopLowering:
         elif counters.write_stage:
             self.copies = UniformCopies(self.write_stage, copies, slot, self.trip)
         else:
-            self.copies = VectorCopies(self.write_stage, copies, slot, registers)
+            self.copies = VectorCopies(self.write_stage, copies, slot, self.counter)
         self.loads = LoopLoads(Counter.new(registers, uniform=counters.read_stage), self.plan.kept_lanes,
                                shares_stage=len({copy.stage_bytes for copy in copies}) <= 1)
         self.wrapped = False  # in this iteration, the read stage has been advanced
@@ -100,9 +101,9 @@ class LoopLowering:
         emit = Emitter(self.registers)
         emit.line = self.first_line
         thread = emit.new("S2R")
-        vector = [self.copies.counter] if isinstance(self.copies, VectorCopies) else []
-        for counter in (self.write_stage, *vector, self.loads.read_stage, self.trip):
-            counter.start(emit)
+        for counter in (self.write_stage, self.counter, self.loads.read_stage, self.trip):
+            if counter is not self.counter or not self.write_stage.uniform:
+                counter.start(emit)
         resident = self.copies if isinstance(self.copies, ResidentCopies) else None
         if resident and resident.offset[1]:
             emit.op("UMOV", dst=resident.offset)

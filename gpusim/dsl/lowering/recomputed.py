@@ -21,7 +21,7 @@ from gpusim.dsl.lowering.copies import (
 )
 from gpusim.dsl.lowering.counters import Counter, Test
 from gpusim.dsl.lowering.emitter import NONE, Emitter
-from gpusim.dsl.registers import Group, Registers
+from gpusim.dsl.registers import Group
 from gpusim.dsl.statements import AsyncCopy
 
 __all__ = ["RecomputedCopies", "UniformCopies", "VectorCopies"]
@@ -97,10 +97,9 @@ class RecomputedCopies(ABC):
 class VectorCopies(RecomputedCopies):
     """What all pieces have in common stands in vector registers."""
 
-    def __init__(self, write_stage: Counter, copies: Sequence[AsyncCopy], slot: Slot | None,
-                 registers: Registers) -> None:
+    def __init__(self, write_stage: Counter, copies: Sequence[AsyncCopy], slot: Slot | None, counter: Counter) -> None:
         super().__init__(write_stage, copies, slot)
-        self.counter = Counter.new(registers, uniform=False)
+        self.counter = counter
 
     def _begin(self, emit: Emitter) -> None:
         self.stage_term = emit.new("IMAD.SHL.U32", self.write_stage.register)

@@ -15,9 +15,12 @@ In a loop over k:
 | copies, pointers in registers | per piece 2 (64-bit add), 2 more if over 5; per place 3 (shared-memory address) |
 | copies, pointers recomputed | 4; per piece 4 (row, row x pitch + column, LEA, LEA.HI.X); per place 2 (column + k) |
 | | and 3 (shared-memory address), under an XOR of the row number 2 more, of its high bits 3 more |
+| the same, registers short | 3, per tensor 1, per size of a stage 1, all uniform; per piece 4; per place 2 and 3, |
+| | under an XOR 3 and 4 or 5; at a second tensor 3 and 1 (stage to a vector register), padded 2 and 1 |
 | ldmatrix, no XOR | per stage 1, per operand and two column blocks 3: the rest goes into the immediate |
 | ldmatrix, XOR of the row number | per operand 1, per column block 2: row blocks go into the immediate |
 | ldmatrix, XOR of its high bits | per operand 1, per row block after the first 1, per ldmatrix 2: an address for each |
+| a lane's part of such an address that has no register | 1 (LDL) |
 | a piece or a store of a partial tile | 1 (its predicate; not compared with compiled code) |
 
 Outside:
