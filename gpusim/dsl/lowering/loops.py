@@ -28,7 +28,7 @@ class LoopLowering:
         counters = self.plan.counters
         self.trip = Counter.new(registers, uniform=True)
         self.write_stage = Counter.new(registers, uniform=counters.write_stage)
-        self.counter = Counter.new(registers, uniform=False)  # k of copies; compiled set-ups have it without a use, too
+        self.counter = Counter.new(registers, uniform=False)  # k of copies; set where nothing reads it, too
         slot = Slot(registers.vector(), registers.vector(2)) if self.plan.in_series else None
         copies = [statement.spec for statement in body.statements if isinstance(statement.spec, AsyncCopy)]
         self.copies: ResidentCopies | RecomputedCopies
@@ -101,9 +101,9 @@ class LoopLowering:
         emit = Emitter(self.registers)
         emit.line = self.first_line
         thread = emit.new("S2R")
-        for counter in (self.write_stage, self.counter, self.loads.read_stage, self.trip):
-            if counter is not self.counter or not self.write_stage.uniform:
-                counter.start(emit)
+        beside = [] if self.write_stage.uniform else [self.counter]
+        for counter in (self.write_stage, *beside, self.loads.read_stage, self.trip):
+            counter.start(emit)
         resident = self.copies if isinstance(self.copies, ResidentCopies) else None
         if resident and resident.offset[1]:
             emit.op("UMOV", dst=resident.offset)
