@@ -17,8 +17,8 @@ __all__ = ["MAX_REGISTERS", "RegisterEstimate", "estimate_registers", "live_behi
 LOST_REGISTERS, SCARCE_LOST_REGISTERS = 15, 22
 """What assignment loses to alignment, banks and long-lived temporaries, and RESERVED_REGISTERS: registers that ptxas
 reports minus those occupied, the mean over 76 kernels of h200/kernels.csv and kernels_more.csv with tensor instructions
-(3 to 43; they need 37 to 240, and the loss does not grow with it); and the loss with which six of eight fragment loads
-wait in the loops of 128x128x32 and 256x128x32 with an XOR, as ptxas lets five and six (h200/src/gemm.cu, nvcc 13.0)."""
+(3 to 43; they need 37 to 240, and the loss does not grow with it); and the loss with which six and five of eight
+fragment loads wait in the loops of 128x128x32 and 256x128x32 with an XOR, as ptxas lets five and six (gemm.cu)."""
 
 RESERVED_REGISTERS = 3
 """The stack pointer R1 and the two beyond the highest used one that ptxas reports for sm_90."""

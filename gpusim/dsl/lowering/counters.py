@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from gpusim.dsl.lowering.emitter import Emitter
 from gpusim.dsl.registers import Group, Registers
 
-__all__ = ["Counter", "Test", "trip_test"]
+__all__ = ["Counter", "TripTest", "trip_test"]
 
 
 @dataclass(frozen=True)
-class Test:
+class TripTest:
     """A comparison: ``predicate`` guards vector instructions, ``uniform`` those of the uniform datapath, if made there.
     """
 
@@ -52,10 +52,10 @@ class Counter:
         return emit.uniform("UIADD3", self.register) if self.uniform else emit.new("VIADD", self.register)
 
 
-def trip_test(emit: Emitter, trip: Group, *, on_uniform: bool) -> Test:
+def trip_test(emit: Emitter, trip: Group, *, on_uniform: bool) -> TripTest:
     """A count of turns against their number. ``on_uniform``: compared there, and handed over to a predicate."""
     predicate = emit.registers.predicate()
     if not on_uniform:
-        return Test(emit.op("ISETP.LE.AND", trip, dst=predicate))
+        return TripTest(emit.op("ISETP.LE.AND", trip, dst=predicate))
     uniform = emit.uniform("UISETP.GE.AND", trip)
-    return Test(emit.op("PLOP3.LUT", uniform, dst=predicate), uniform)
+    return TripTest(emit.op("PLOP3.LUT", uniform, dst=predicate), uniform)

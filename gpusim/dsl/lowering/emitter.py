@@ -3,7 +3,8 @@ Leaves out their order in time and control fields (gpusim.dsl.backend)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from gpusim.dsl.registers import Group, Registers
@@ -42,6 +43,13 @@ class Emitter:
         self.line = SourceLine()
         self.statement = NO_STATEMENT
         self.guard: Group | None = None
+
+    @contextmanager
+    def unguarded(self) -> Iterator[None]:
+        """What is emitted in it runs whatever the present guard says."""
+        saved, self.guard = self.guard, None
+        yield
+        self.guard = saved
 
     def op(self, mnemonic: str, *sources: Group, dst: Group = NONE, piece: int = -1, memory_key: int = -1,
            operand: bool = False, active: bool = True, immediate: int = 0, parameter: int | None = None,

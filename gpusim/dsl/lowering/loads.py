@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gpusim.dsl.lowering.counters import Counter
-from gpusim.dsl.lowering.emitter import NONE, Emitter
+from gpusim.dsl.lowering.emitter import Emitter
 from gpusim.dsl.registers import Group
 from gpusim.dsl.statements import LoadMatrix
 
@@ -24,7 +24,8 @@ class LoopLoads:
     read_stage: Counter
     kept_lanes: int | None = None  # how many lane parts have registers; the others are read back from local memory
     shares_stage: bool = True  # stages of all tensors have as many bytes
-    stage_term: Group = NONE  # stage x bytes of a stage, where the tensors share it
+    column_pairs: int = 1  # addresses without XOR that a whole stage takes
+    stage_terms: dict[str, Group] = field(default_factory=dict)  # stage x bytes of a stage, "" where tensors share it
     bases: dict[str, Group] = field(default_factory=dict)  # per tensor: lane part + stage part
     addresses: dict[tuple[str, int], Group] = field(default_factory=dict)  # without XOR: per tensor and column pair
     rows: dict[tuple[str, int], Group] = field(default_factory=dict)  # per tensor and row block
@@ -33,7 +34,7 @@ class LoopLoads:
     read: set[str] = field(default_factory=set)  # tensors read from the present stage
 
     def new_stage(self) -> None:
-        self.stage_term = NONE
+        self.stage_terms.clear()
         self.read.clear()
         self.bases.clear()
         self.addresses.clear()
@@ -56,25 +57,24 @@ def emit_loop_load(emit: Emitter, load: LoadMatrix, state: LoopLoads, key: int) 
 def _plain(emit: Emitter, load: LoadMatrix, state: LoopLoads) -> list[Group]:
     name = (load.source, load.part // COLUMNS_PER_ADDRESS)
     if name not in state.addresses:
-        lane = _lane(emit, load, state, 0)
         if len(load.registers) == 1:
-            base = emit.new("IMAD", state.read_stage.in_vector(emit), lane)
+            base = emit.new("IMAD", state.read_stage.in_vector(emit), _lane(emit, load, state, 0))
         else:
-            base = emit.new("IMAD.IADD", _stage_base(emit, state, lane))
+            base = emit.new("IMAD.IADD", _stage_base(emit, load, state))
         state.addresses[name] = emit.new("LEA", base)
     return [state.addresses[name]] * len(load.registers)
 
 
-def _stage_base(emit: Emitter, state: LoopLoads, lane: Group) -> Group:
-    if state.shares_stage:
-        return emit.new("LOP3.LUT", _stage_term(emit, state), lane)
-    return emit.new("IMAD", state.read_stage.in_vector(emit), lane)
-
-
-def _stage_term(emit: Emitter, state: LoopLoads) -> Group:
-    if not state.stage_term[1]:
-        state.stage_term = emit.new("IMAD.SHL.U32", state.read_stage.register)
-    return state.stage_term
+def _stage_base(emit: Emitter, load: LoadMatrix, state: LoopLoads) -> Group:
+    """Lane part and stage. A product that serves several addresses, of both tensors or of further columns, is shifted
+    once and ORed into each; one that serves a single address comes with it."""
+    lane = _lane(emit, load, state, 0)
+    if not state.shares_stage and (load.part == 0 or state.column_pairs == 1):
+        return emit.new("IMAD", state.read_stage.in_vector(emit), lane)
+    name = "" if state.shares_stage else load.source
+    if name not in state.stage_terms:
+        state.stage_terms[name] = emit.new("IMAD.SHL.U32", state.read_stage.register)
+    return emit.new("LOP3.LUT", state.stage_terms[name], lane)
 
 
 def _lane(emit: Emitter, load: LoadMatrix, state: LoopLoads, number: int) -> Group:

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from gpusim.arch import GpuSpec
 from gpusim.dsl.lowering.compute import emit_simple
-from gpusim.dsl.lowering.copies import Place, ResidentCopies, Slot, wide_product, write_key
-from gpusim.dsl.lowering.counters import Counter, Test, trip_test
+from gpusim.dsl.lowering.copies import LoopCopies, Place, ResidentCopies, Slot, wide_product, write_key
+from gpusim.dsl.lowering.counters import Counter, TripTest, trip_test
 from gpusim.dsl.lowering.emitter import NONE, Emitter, Instruction
-from gpusim.dsl.lowering.loads import LoopLoads, emit_loop_load, read_key
-from gpusim.dsl.lowering.recomputed import RecomputedCopies, UniformCopies, VectorCopies
+from gpusim.dsl.lowering.loads import COLUMNS_PER_ADDRESS, LoopLoads, emit_loop_load, read_key
+from gpusim.dsl.lowering.recomputed import UniformCopies, VectorCopies
 from gpusim.dsl.lowering.rules import AddressPlan, plan_addresses
 from gpusim.dsl.lowering.straight import PLACE_OPS
 from gpusim.dsl.registers import Group, Registers
@@ -25,22 +25,24 @@ class LoopLowering:
         self.plan: AddressPlan = plan_addresses(body, threads, spec)
         self.registers = registers
         self.first_line = body.statements[0].line
-        counters = self.plan.counters
+        uniform = self.plan.uniform
         self.trip = Counter.new(registers, uniform=True)
-        self.write_stage = Counter.new(registers, uniform=counters.write_stage)
+        self.write_stage = Counter.new(registers, uniform=uniform.write_stage)
         self.counter = Counter.new(registers, uniform=False)  # k of copies; set where nothing reads it, too
         slot = Slot(registers.vector(), registers.vector(2)) if self.plan.in_series else None
         copies = [statement.spec for statement in body.statements if isinstance(statement.spec, AsyncCopy)]
-        self.copies: ResidentCopies | RecomputedCopies
+        self.copies: LoopCopies
         if self.plan.resident:
             shared = registers.uniform(2) if self.plan.shares_offset else NONE
-            self.copies = ResidentCopies(self.write_stage, copies, shared, slot)
-        elif counters.write_stage:
+            self.copies = ResidentCopies(self.write_stage, copies, slot, shared)
+        elif uniform.write_stage:
             self.copies = UniformCopies(self.write_stage, copies, slot, self.trip)
         else:
             self.copies = VectorCopies(self.write_stage, copies, slot, self.counter)
-        self.loads = LoopLoads(Counter.new(registers, uniform=counters.read_stage), self.plan.kept_lanes,
-                               shares_stage=len({copy.stage_bytes for copy in copies}) <= 1)
+        loads = [statement.spec for statement in body.statements if isinstance(statement.spec, LoadMatrix)]
+        self.loads = LoopLoads(Counter.new(registers, uniform=uniform.read_stage), self.plan.kept_lanes,
+                               shares_stage=len({copy.stage_bytes for copy in copies}) <= 1,
+                               column_pairs=len({load.part // COLUMNS_PER_ADDRESS for load in loads}))
         self.wrapped = False  # in this iteration, the read stage has been advanced
 
     def body(self, block: BasicBlock, tensors: dict[str, int]) -> list[Instruction]:
@@ -55,8 +57,7 @@ class LoopLowering:
             self._statement(emit, statement.spec, tensors)
             emit.guard = None
             if number == _last(specs, AsyncCopy):
-                if isinstance(self.copies, ResidentCopies):
-                    self.copies.advance_offset(emit)
+                self.copies.end_turn(emit)
                 self.write_stage.wrap_round(emit)
         self._end(emit)
         return emit.instructions
@@ -68,8 +69,8 @@ class LoopLowering:
         self.copies.begin_turn(test)
         return test.predicate if test else None
 
-    def _test(self, emit: Emitter, trip: Group) -> Test:
-        return trip_test(emit, trip, on_uniform=self.plan.counters.write_stage)
+    def _test(self, emit: Emitter, trip: Group) -> TripTest:
+        return trip_test(emit, trip, on_uniform=self.plan.uniform.write_stage)
 
     def _statement(self, emit: Emitter, spec: Spec, tensors: dict[str, int]) -> None:
         if isinstance(spec, AsyncCopy):
@@ -104,12 +105,11 @@ class LoopLowering:
         beside = [] if self.write_stage.uniform else [self.counter]
         for counter in (self.write_stage, *beside, self.loads.read_stage, self.trip):
             counter.start(emit)
-        resident = self.copies if isinstance(self.copies, ResidentCopies) else None
-        if resident and resident.offset[1]:
-            emit.op("UMOV", dst=resident.offset)
+        if self.copies.shared_offset[1]:
+            emit.op("UMOV", dst=self.copies.shared_offset)
         for place in self.copies.places.values():
             _initial_place(emit, thread, place, addresses_known=addresses_known)
-        for pair in resident.pointers.values() if resident else ():
+        for pair in self.copies.pointers.values():
             _initial_pointer(emit, thread, pair, addresses_known=addresses_known)
         self._lane_values(emit, thread)
         return emit.instructions

@@ -4,67 +4,34 @@ Leaves out pointers that stay in registers (gpusim.dsl.lowering.copies); counts 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 
 from gpusim.dsl.lowering.copies import (
     SWIZZLE_OPS,
+    LoopCopies,
     Place,
     PlaceName,
     Slot,
-    dead_loads,
     into,
-    piece_predicate,
     same_place,
     scaled_pointer,
-    slot_of,
 )
-from gpusim.dsl.lowering.counters import Counter, Test
+from gpusim.dsl.lowering.counters import Counter, TripTest
 from gpusim.dsl.lowering.emitter import NONE, Emitter
 from gpusim.dsl.registers import Group
 from gpusim.dsl.statements import AsyncCopy
 
-__all__ = ["RecomputedCopies", "UniformCopies", "VectorCopies"]
+__all__ = ["UniformCopies", "VectorCopies"]
 
 
-class RecomputedCopies(ABC):
-    """What the copies of one loop share between turns (``places``) and between statements of one turn.
+class RecomputedCopies(LoopCopies):
+    """Pointers are made of a row, the pitch, and a column and k."""
 
-    ``slot``: where registers are short, for copies that share their places with no other tensor's.
-    """
-
-    def __init__(self, write_stage: Counter, copies: Sequence[AsyncCopy], slot: Slot | None) -> None:
-        self.write_stage, self.copies, self.slot = write_stage, copies, slot
-        self.places: dict[tuple[int, int], Place] = {}  # (coordinates, piece)
-        self.begin_turn(None)
-
-    def begin_turn(self, test: Test | None) -> None:
-        """``test``: whether there is anything to copy in this turn."""
-        self.test = test
-        self.pitch = self.offset = NONE
-        self.addresses: dict[PlaceName, Group] = {}
-        self.columns: dict[tuple[int, int], Group] = {}  # (coordinates, piece)
-
-    def copy(self, emit: Emitter, copy: AsyncCopy, key: int) -> None:
-        """One statement: addresses for its pieces, and its LDGSTS."""
-        if not self.pitch[1]:
-            dead_loads(emit)
-            self._begin(emit)
-        for piece in range(copy.count):
-            place, slot = self._place(emit, copy, piece), slot_of(copy, self.copies, self.slot)
-            name = (copy.coordinates, copy.stage_bytes, piece)
-            if name not in self.addresses:
-                result = slot.address if slot else None
-                self.addresses[name] = into(emit, result, "LEA", self._sum(emit, copy, piece, place, result))
-            pointer = self._pointer(emit, copy, piece, place, slot.pointer if slot else None)
-            guards = piece_predicate(emit, copy, place.row)
-            emit.op(copy.mnemonic, self.addresses[name], pointer, *guards, piece=piece, memory_key=key)
-
-    def _place(self, emit: Emitter, copy: AsyncCopy, piece: int) -> Place:
-        name = (copy.coordinates, piece)
-        if name not in self.places:
-            self.places[name] = Place(emit.registers.vector(), emit.registers.vector(self._column_registers(copy)))
-        return self.places[name]
+    def begin_turn(self, test: TripTest | None) -> None:
+        super().begin_turn(test)
+        self.pitch = self.k = NONE
+        self.columns: dict[tuple[int, int], Group] = {}  # (coordinates, piece): with k, shared by the tensors
 
     def _pointer(self, emit: Emitter, copy: AsyncCopy, piece: int, place: Place, result: Group | None) -> Group:
         name = (copy.coordinates, piece)
@@ -73,25 +40,16 @@ class RecomputedCopies(ABC):
         offset = emit.wide("IMAD.WIDE", emit.new("VIADD", place.row), self.pitch, self.columns[name])
         return scaled_pointer(emit, offset, result, base=self._base(emit, copy))
 
-    @abstractmethod
-    def _begin(self, emit: Emitter) -> None:
-        """What all pieces of a turn have in common."""
-
-    @abstractmethod
-    def _column_registers(self, copy: AsyncCopy) -> int:
-        """Of a place, between turns."""
-
-    @abstractmethod
-    def _sum(self, emit: Emitter, copy: AsyncCopy, piece: int, place: Place, result: Group | None) -> Group:
-        """A place in its stage, in elements."""
+    def _advance(self, emit: Emitter, copy: AsyncCopy, pointers: Sequence[Group]) -> None:
+        pass  # nothing of them lives on
 
     @abstractmethod
     def _column(self, emit: Emitter, copy: AsyncCopy, place: Place) -> Group:
-        """64-bit column + k of a place, shared by the tensors."""
+        """64-bit column + k of a place."""
 
-    @abstractmethod
     def _base(self, emit: Emitter, copy: AsyncCopy) -> Group:
         """The tensor's pointer, where it is no constant operand."""
+        return NONE
 
 
 class VectorCopies(RecomputedCopies):
@@ -104,7 +62,7 @@ class VectorCopies(RecomputedCopies):
     def _begin(self, emit: Emitter) -> None:
         self.stage_term = emit.new("IMAD.SHL.U32", self.write_stage.register)
         self.pitch = emit.new("LDC")
-        self.offset = emit.chain(("LEA", "SHF.R.S32.HI"), self.counter.register)  # both words are taken as one
+        self.k = emit.chain(("LEA", "SHF.R.S32.HI"), self.counter.register)  # both words are taken as one
 
     def _column_registers(self, copy: AsyncCopy) -> int:
         return 2
@@ -116,10 +74,7 @@ class VectorCopies(RecomputedCopies):
         return into(emit, result, "IMAD.IADD", column, emit.new("IMAD", place.row, self.stage_term))
 
     def _column(self, emit: Emitter, copy: AsyncCopy, place: Place) -> Group:
-        return _wide_sum(emit, "IMAD.X", place, self.offset)
-
-    def _base(self, emit: Emitter, copy: AsyncCopy) -> Group:
-        return NONE
+        return _wide_sum(emit, "IMAD.X", place, self.k)
 
 
 class UniformCopies(RecomputedCopies):
@@ -129,25 +84,22 @@ class UniformCopies(RecomputedCopies):
         super().__init__(write_stage, copies, slot)
         self.trip = trip
 
-    def begin_turn(self, test: Test | None) -> None:
+    def begin_turn(self, test: TripTest | None) -> None:
         super().begin_turn(test)
         self.bases: dict[str, Group] = {}  # tensor: its pointer
         self.stage_terms: dict[int, Group] = {}  # stage bytes: stage x elements of a stage
         self.rows: dict[PlaceName, Group] = {}  # row and stage of a place, in elements
-        self.sums: dict[PlaceName, Group] = {}  # the same with the column
         self.swizzled: dict[tuple[int, int], Group] = {}  # (coordinates, piece)
 
     def _begin(self, emit: Emitter) -> None:
         self.pitch = self._common(emit, "ULDC")
-        self.offset = self._common(emit, "ULEA", self.trip.register)
-        self.offset_sign = self._common(emit, "USHF.R.S32.HI", self.offset)
+        self.k = self._common(emit, "ULEA", self.trip.register)
+        self.k_sign = self._common(emit, "USHF.R.S32.HI", self.k)
 
     def _common(self, emit: Emitter, mnemonic: str, *sources: Group, count: int = 1) -> Group:
-        saved, emit.guard = emit.guard, None
         guards = [self.test.uniform] if self.test and self.test.uniform else []
-        result = emit.uniform(mnemonic, *sources, *guards, count=count)
-        emit.guard = saved
-        return result
+        with emit.unguarded():
+            return emit.uniform(mnemonic, *sources, *guards, count=count)
 
     def _column_registers(self, copy: AsyncCopy) -> int:
         """Under an XOR, the number of a piece in its row."""
@@ -156,19 +108,17 @@ class UniformCopies(RecomputedCopies):
     def _sum(self, emit: Emitter, copy: AsyncCopy, piece: int, place: Place, result: Group | None) -> Group:
         """From the same place in another tensor's stage, where there is one: it differs by a multiple of the stage's
         number, which goes before the column where the row is shifted."""
-        name = (copy.coordinates, copy.stage_bytes, piece)
         shifts = _is_power_of_two(copy.stage_bytes)
-        other_row, other_sum = same_place(self.rows, copy, piece), same_place(self.sums, copy, piece)
-        if other_row is None or other_sum is None:
+        other = same_place(self.rows if shifts else self.sums, copy, piece)
+        if other is None:
             row = emit.new("LEA" if shifts else "IMAD", place.row, self._stage_term(emit, copy))
         elif shifts:
-            row = emit.new("IMAD", self.write_stage.in_vector(emit), other_row)
+            row = emit.new("IMAD", self.write_stage.in_vector(emit), other)
         else:
-            return into(emit, result, "IMAD", self.write_stage.in_vector(emit), other_sum)
+            return into(emit, result, "IMAD", self.write_stage.in_vector(emit), other)
         column = self._swizzled(emit, copy, piece, place) if copy.xor else (place.column[0], 1)
-        self.rows[name] = row
-        self.sums[name] = into(emit, result, "IMAD" if copy.xor else "IMAD.IADD", column, row)
-        return self.sums[name]
+        self.rows[copy.coordinates, copy.stage_bytes, piece] = row
+        return into(emit, result, "IMAD" if copy.xor else "IMAD.IADD", column, row)
 
     def _stage_term(self, emit: Emitter, copy: AsyncCopy) -> Group:
         if copy.stage_bytes not in self.stage_terms:
@@ -186,10 +136,10 @@ class UniformCopies(RecomputedCopies):
 
     def _column(self, emit: Emitter, copy: AsyncCopy, place: Place) -> Group:
         if not copy.xor:
-            return _wide_sum(emit, "IADD3.X", place, self.offset, self.offset_sign)
+            return _wide_sum(emit, "IADD3.X", place, self.k, self.k_sign)
         elements, pair = emit.new("IMAD.SHL.U32", place.column), emit.registers.vector(2)
-        emit.op("IADD3", elements, self.offset, dst=(pair[0], 1))
-        emit.op("LEA.HI.X.SX32", elements, self.offset_sign, (pair[0], 1), dst=(pair[0] + 1, 1))
+        emit.op("IADD3", elements, self.k, dst=(pair[0], 1))
+        emit.op("LEA.HI.X.SX32", elements, self.k_sign, (pair[0], 1), dst=(pair[0] + 1, 1))
         return pair
 
     def _base(self, emit: Emitter, copy: AsyncCopy) -> Group:
@@ -198,11 +148,11 @@ class UniformCopies(RecomputedCopies):
         return self.bases[copy.source]
 
 
-def _wide_sum(emit: Emitter, carry: str, place: Place, offset: Group, *sign: Group) -> Group:
+def _wide_sum(emit: Emitter, carry: str, place: Place, k: Group, *sign: Group) -> Group:
     """A 64-bit column and k."""
     low, high = ((register, 1) for register in range(place.column[0], place.column[0] + 2))
     pair = emit.registers.vector(2)
-    emit.op("IADD3", low, offset, dst=(pair[0], 1))
+    emit.op("IADD3", low, k, dst=(pair[0], 1))
     emit.op(carry, high, *sign, (pair[0], 1), dst=(pair[0] + 1, 1))
     return pair
 

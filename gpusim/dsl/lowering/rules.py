@@ -45,8 +45,7 @@ from dataclasses import dataclass
 
 from gpusim.arch import GpuSpec
 from gpusim.arch.occupancy import occupancy
-from gpusim.dsl.lowering.copies import Slot, slot_of
-from gpusim.dsl.lowering.emitter import NONE
+from gpusim.dsl.lowering.copies import shares_place
 from gpusim.dsl.lowering.loads import COLUMNS_PER_ADDRESS
 from gpusim.dsl.statements import AsyncCopy, BasicBlock, Code, LoadMatrix, Mma, Spec
 
@@ -85,7 +84,7 @@ SQUEEZE = 0.08
 
 
 @dataclass(frozen=True)
-class Counters:
+class UniformCounters:
     """Which stage counters of a loop stand on the uniform datapath, the others in vector registers."""
 
     write_stage: bool = False
@@ -100,7 +99,8 @@ class AddressPlan:
     addresses of copies take the same registers one after the other, because the launch cannot have what they need;
     ``recomputes``: there are addresses that a compiler could compute again, so that a loop can lack registers;
     ``squeezable``: ptxas saves some of a launch's registers for one more CTA, as it does but in loops of FFMA;
-    ``kept_lanes``: how many lane parts of fragment addresses stay in registers, None: all."""
+    ``uniform``: where a loop that is short of registers counts; ``kept_lanes``: how many lane parts of fragment
+    addresses stay in registers, None: all."""
 
     resident: bool
     registers_needed: int
@@ -108,7 +108,7 @@ class AddressPlan:
     in_series: bool = False
     recomputes: bool = True
     squeezable: bool = True
-    counters: Counters = Counters()
+    uniform: UniformCounters = UniformCounters()
     kept_lanes: int | None = None
 
 
@@ -139,10 +139,10 @@ def plan_addresses(body: BasicBlock, threads: int, spec: GpuSpec) -> AddressPlan
     needed = _fragment_registers(specs) + addresses + SCRATCH_REGISTERS
     resident = needed <= _registers_for(CTAS_AIMED_AT, threads, spec)
     in_series = needed - own > registers_at_hand(needed, threads, spec)
-    slotted = sum(copy.count for copy in copies if slot_of(copy, copies, Slot(NONE, NONE))) if in_series else 0
+    slotted = sum(copy.count for copy in copies if not shares_place(copy, copies)) if in_series else 0
     taken = needed - own - SLOT_REGISTERS * max(0, slotted - 1)
-    counters = Counters() if resident else _counters(specs, taken, threads, spec)
-    return AddressPlan(resident, needed, resident and pieces > MOST_OWN_POINTERS, in_series, counters=counters,
+    uniform = UniformCounters() if resident else _uniform_counters(specs, taken, threads, spec)
+    return AddressPlan(resident, needed, resident and pieces > MOST_OWN_POINTERS, in_series, uniform=uniform,
                        kept_lanes=_kept_lanes(own, needed, threads, spec) if own else None)
 
 
@@ -152,13 +152,13 @@ def _kept_lanes(own: int, needed: int, threads: int, spec: GpuSpec) -> int:
     return OPERANDS + own - min(own, max(0, spilled))
 
 
-def _counters(specs: Sequence[Spec], needed: int, threads: int, spec: GpuSpec) -> Counters:
+def _uniform_counters(specs: Sequence[Spec], needed: int, threads: int, spec: GpuSpec) -> UniformCounters:
     """Of a loop that computes its addresses again: on the uniform datapath where registers are short, but for the stage
     read where fragment loads have addresses of their own and multiply it several times."""
     scarce = needed >= min(spec.sm.registers // threads - UNIFORM_MARGIN, spec.sm.max_registers_per_thread)
     loads = [one for one in specs if isinstance(one, LoadMatrix)]
     multiplied = any(one.xor == "shifted" for one in loads) and len({one.part for one in loads}) <= COLUMNS_PER_ADDRESS
-    return Counters(write_stage=scarce, read_stage=scarce and not multiplied)
+    return UniformCounters(write_stage=scarce, read_stage=scarce and not multiplied)
 
 
 def _warpgroup_registers(specs: Sequence[Spec]) -> int:
