@@ -60,21 +60,15 @@ def count_shared(sm, access, side):
 
 
 @njit(cache=True, nogil=True)
-def take_path(sm, warp, mach, row, arrival, waves, start, beside_stores=False):
-    """Take a path through the data stage behind all that the warp has sent there before; returns when the buffer is
-    left. What waits for others of its warp keeps no other warp waiting while there is a place for it (load_order.csv).
-    """
-    left, warp.data_free = leave_buffer(sm, mach, row, start, arrival, waves, warp.data_free, beside_stores)
-    sm.counters[STAGE_CYCLES] += waves
-    return left
-
-
-@njit(cache=True, nogil=True)
 def pass_in_order(sm, warp, mach, row, arrival, waves, start, beside_stores=False):
-    """An access to shared memory takes its path, and what it stores its registers until it has passed."""
-    take_path(sm, warp, mach, row, arrival, waves, start, beside_stores)
+    """Take a path through the data stage behind all other shared-memory accesses of the warp.
+
+    Those that wait for others of their warp keep no other warp waiting (load_order.csv).
+    """
+    _, warp.data_free = leave_buffer(sm, mach, row, start, arrival, waves, warp.data_free, beside_stores)
     keep_registers(sm, mach, row, warp.data_free)
     sm.drained = max(sm.drained, warp.data_free + mach.barrier_after_access)
+    sm.counters[STAGE_CYCLES] += waves
 
 
 @njit(cache=True, nogil=True)
@@ -92,18 +86,11 @@ def shared_access(sm, warp, mach, row, waves, groups, start, late, beside_stores
 
 @njit(cache=True, nogil=True)
 def take_turn(sm, mach, row, time):
-    """What is predicated off, but loads, passes the data stage without data."""
-    leave_buffer(sm, mach, row, time, time, 1, time)
+    """Pass the data stage without data, as copies do on their way to the tag stage when that has room, and what is
+    predicated off. Returns (when it leaves the buffer, when it has passed)."""
+    entered, passed = leave_buffer(sm, mach, row, time, time, 1, time)
     sm.counters[STAGE_CYCLES] += 1
-
-
-@njit(cache=True, nogil=True)
-def send_copy(sm, warp, mach, row, time):
-    """A copy passes the data stage with its addresses when the queue for the tag stage has room, a wavefront for each
-    cycle that they take on their way here (mix_ends.csv). Returns (when it leaves the buffer, when it is there)."""
-    waves = np.int64(row.address_cycles)
-    left = take_path(sm, warp, mach, row, time, waves, time)
-    return left, warp.data_free - mach.wavefront_interval * waves + 1
+    return entered, passed - mach.wavefront_interval + 1
 
 
 @njit(cache=True, nogil=True)
@@ -151,7 +138,7 @@ def global_access(sm, warp, mach, row, access, stores, start):
         return store(sm, warp, mach, row, access, stores, start)
     room, before = tag_room(sm, mach, mach.access_tags), sm.tag_begun
     if row.kind == ASYNC_COPY:
-        entered, passed = send_copy(sm, warp, mach, row, max(start, room))
+        entered, passed = take_turn(sm, mach, row, max(start, room))
     else:
         entered = passed = pass_buffer(sm, mach, row, max(start, room))
     leaves = pass_tag_stage(sm, max(passed, start + row.operand_cycles), access.tag_cycles)
@@ -223,7 +210,7 @@ def reach_memory(st, mach, acc, bases, win, s, w, row, op, token, start):
     access = acc[row.access + warp.warp_row]
     leaves = global_access(sm, warp, mach, row, access, st.stores[s], start)
     if row.kind == ASYNC_COPY:
-        record_stage(win, sm, w, warp, row.pc, op, np.int64(row.address_cycles))
+        record_stage(win, sm, w, warp, row.pc, op, np.int64(1))
     if access.count == 0:
         return
     if writes(row):

@@ -624,12 +624,6 @@ class Sm:
         self._keep(queued, warp.data_free)
         self.drained = max(self.drained, warp.data_free + self.gpu.barrier.after_access_cycles)
 
-    def _send_copy(self, queued: Queued, start: int) -> int:
-        """The addresses of a copy, behind its warp's accesses: when they are there."""
-        warp, waves = queued.warp, self.gpu.mio.copy_address_cycles
-        warp.data_free = self._leave_buffer(queued, start, max(start, warp.data_free), waves)
-        return warp.data_free - self.data_stage.interval * waves + 1
-
     def _shared(self, queued: Queued, start: int, sent: int, late: int) -> None:
         warp, row = queued.warp, queued.row
         waves = warp.of_row(row, "wavefronts") if row["access"] >= 0 else 1
@@ -663,7 +657,7 @@ class Sm:
         lines, before = warp.of_row(row, "request_count"), self.tag_begun
         room = self.tag_entries[self.gpu.l1.access_tag_entries - 1]
         is_copy = kind == Kind.async_copy
-        passed = (self._send_copy(queued, max(start, room)) if is_copy
+        passed = (self._turn(queued, max(start, room), start) if is_copy
                   else self._pass_buffer(queued, start, room))
         self._keep(queued, passed)
         leaves, done = self.tag_stage.serve(max(sent, passed), self._tag_cycles(warp, row))
