@@ -5,22 +5,13 @@
 #include <algorithm>
 #include <cuda_runtime.h>
 #define CK(x) do{cudaError_t e=(x); if(e!=cudaSuccess){fprintf(stderr,"%s:%d %s\n",__FILE__,__LINE__,cudaGetErrorString(e));exit(1);} }while(0)
-#define HM(c,a,b) asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};":"+f"(c[0]),"+f"(c[1]),"+f"(c[2]),"+f"(c[3]):"r"(a[0]),"r"(a[1]),"r"(a[2]),"r"(a[3]),"r"(b[0]),"r"(b[1]))
 #define TURNS 48
 template<int NH,int NL,int NG> __global__ void mixe(int ways,int rowbytes,int iters,uint32_t zero,const uint8_t*g,uint32_t*out,uint32_t*sink,int late){ extern __shared__ __align__(1024) uint8_t sm[]; uint32_t b=(uint32_t)__cvta_generic_to_shared(sm);
   int lane=threadIdx.x&31,warp=threadIdx.x>>5; uint32_t a=b+((lane%8)%(8/ways))*16+((lane%8)/(8/ways))*128+(lane/8)*1024,s=threadIdx.x; float c[8][4]={}; uint32_t fa[4]={s,1,2,3},fb[2]={s,5};
   int per=rowbytes/16; uint32_t sd=b+65536+warp*16384+lane*16; const uint8_t*gs=g+(size_t)warp*262144+(lane/per)*8192+(lane%per)*16; __syncthreads();
   uint32_t t0,t1; asm volatile("mov.u32 %0,%%clock;":"=r"(t0)::"memory");
   if(late&&warp==(int)(blockDim.x>>5)-1){ uint32_t t; do asm volatile("mov.u32 %0,%%clock;":"=r"(t)::"memory"); while(t-t0<(uint32_t)late); }
-  for(int i=0;i<iters;i++){ uint32_t d=sd+(i&3)*4096;
-    constexpr int N=(NH>NL?(NH>NG?NH:NG):(NL>NG?NL:NG));
-    #pragma unroll
-    for(int j=0;j<N;j++){ 
-      if(j*NL/N!=(j+1)*NL/N){ uint32_t x,y,z,w; asm volatile("ldmatrix.sync.aligned.x4.m8n8.shared.b16 {%0,%1,%2,%3},[%4];":"=r"(x),"=r"(y),"=r"(z),"=r"(w):"r"(a+((j*NL/N)&7)*4096):"memory"); s^=x^w; }
-      if(j*NG/N!=(j+1)*NG/N) asm volatile("cp.async.cg.shared.global [%0],[%1],16;"::"r"(d+((j*NG/N)&7)*512),"l"(gs+((j*NG/N)&7)*512+(size_t)(i&3)*65536):"memory");
-      if(j*NH/N!=(j+1)*NH/N) HM(c[j&7],fa,fb); }
-    if(NG) asm volatile("cp.async.commit_group; cp.async.wait_group 3;":::"memory");
-    a+=zero; }
+#include "mix_turns.cuh"
   asm volatile("mov.u32 %0,%%clock;":"=r"(t1)::"memory");
   if(NG) asm volatile("cp.async.wait_all;":::"memory");
   __syncthreads(); float x=0; for(int i=0;i<8;i++) x+=c[i][0]; sink[threadIdx.x]=s+(uint32_t)x; if(lane==0){ out[warp]=t1; out[8+warp]=t0; } }
