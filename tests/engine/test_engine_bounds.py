@@ -1,4 +1,5 @@
-"""Compiled code keeps within its arrays: programs of every kind, compiled once more with checks of every index."""
+"""Compiled code keeps within its arrays: programs of every kind, compiled once more with checks of every index, which
+takes two minutes (`pytest -m slow`)."""
 
 from __future__ import annotations
 
@@ -6,6 +7,8 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 SCRIPT = """
 import gpusim as gs
@@ -28,6 +31,7 @@ run_probe(probe, gs.load_gpu("h200"))
 """
 
 
+@pytest.mark.slow
 def test_no_index_is_out_of_bounds(tmp_path: Path) -> None:
     """As when arithmetic read beyond the costs of places behind a tensor instruction: cycles differed from run to run.
     """
