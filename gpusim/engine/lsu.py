@@ -86,8 +86,9 @@ def shared_access(sm, warp, mach, row, waves, groups, start, late, beside_stores
 
 @njit(cache=True, nogil=True)
 def take_turn(sm, mach, row, time):
-    """Pass the data stage without data, as copies do on their way to the tag stage when that has room, and what is
-    predicated off. Returns (when it leaves the buffer, when it has passed)."""
+    """Pass the data stage without data, as what is predicated off does, and copies on their way to the tag stage, which
+    stay at the front, and all behind them, until their warp's accesses have passed and that has room (copy_front.csv).
+    Returns (when it leaves the buffer, when it has passed)."""
     entered, passed = leave_buffer(sm, mach, row, time, time, 1, time)
     sm.counters[STAGE_CYCLES] += 1
     return entered, passed - mach.wavefront_interval + 1
@@ -138,7 +139,7 @@ def global_access(sm, warp, mach, row, access, stores, start):
         return store(sm, warp, mach, row, access, stores, start)
     room, before = tag_room(sm, mach, mach.access_tags), sm.tag_begun
     if row.kind == ASYNC_COPY:
-        entered, passed = take_turn(sm, mach, row, max(start, room))
+        entered, passed = take_turn(sm, mach, row, max(start, room, warp.data_free))
     else:
         entered = passed = pass_buffer(sm, mach, row, max(start, room))
     leaves = pass_tag_stage(sm, max(passed, start + row.operand_cycles), access.tag_cycles)

@@ -657,7 +657,7 @@ class Sm:
         lines, before = warp.of_row(row, "request_count"), self.tag_begun
         room = self.tag_entries[self.gpu.l1.access_tag_entries - 1]
         is_copy = kind == Kind.async_copy
-        passed = (self._turn(queued, max(start, room), start) if is_copy
+        passed = (self._turn(queued, max(start, room, warp.data_free), start) if is_copy
                   else self._pass_buffer(queued, start, room))
         self._keep(queued, passed)
         leaves, done = self.tag_stage.serve(max(sent, passed), self._tag_cycles(warp, row))

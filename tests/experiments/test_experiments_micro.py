@@ -38,7 +38,7 @@ from gpusim.experiments.micro.published import published_probes
 from gpusim.experiments.micro.published_tables import published_tables
 from gpusim.experiments.micro.recorded import recorded_probes
 from gpusim.experiments.micro.replays import mark_probes, replay_probes
-from gpusim.experiments.micro.shared import shared_probes
+from gpusim.experiments.micro.shared import ENDED_MIX, shared_probes
 from gpusim.experiments.micro.slots import slot_probes
 from gpusim.experiments.micro.tiles import TILE_ROWS
 from gpusim.experiments.micro.traffic import traffic_probes
@@ -80,6 +80,7 @@ def test_no_row_of_a_table_is_dropped_silently() -> None:
         launches = pd.read_csv(HARDWARE / f"h200/{burst.table}.csv").query(burst.rows)
         measured += len(launches.drop_duplicates(burst.launch))
     measured += len(pd.read_csv(HARDWARE / "h200/access_reads.csv").query(READ_ROWS).drop_duplicates(LAUNCH))
+    measured += len(pd.read_csv(HARDWARE / "h200/mix_ends.csv").query("late == 0").drop_duplicates(ENDED_MIX))
     measured += rows_in("h200/fences.csv") + rows_in("h200/cutlass_replays.csv")
     measured += len(pd.read_csv(HARDWARE / "h200/cutlass_marks.csv").query("ctas == 1"))
     assert len(all_probes()) == measured + len(list(recorded_probes()))

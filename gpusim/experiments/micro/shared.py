@@ -1,4 +1,4 @@
-"""Models mio.csv, mixes.csv and the shared-memory part of lsu.csv: streams by conflict degree, issue windows, mixes.
+"""Models mio.csv, mixes.csv, mix_ends.csv and the shared part of lsu.csv: streams by conflicts, issue windows, mixes.
 Leaves out cp.async alone (gpusim.experiments.micro.copies)."""
 
 from __future__ import annotations
@@ -25,15 +25,18 @@ LSU_OPERATIONS = ("lds32", "lds64", "lds128", "ldsm1", "ldsm2", "ldsm4", "sts32"
 CYCLES, SINK = TensorPointer("cyc", "i64", (1,), True), TensorPointer("sink", "u32", (2048,), True)
 WINDOWS = TensorPointer("out", "u32", (WARPS_PER_WINDOW,), True)
 SOURCE = TensorPointer("g", "u8", (4 << 20,))
+ENDS, END_TURNS, END_ROW_BYTES = TensorPointer("out", "u32", (16,), True), 48, 64
+ENDED_MIX = ["hmma", "ldsm4", "ldgsts", "ways", "warps"]
 Parameter = TensorPointer | Scalar
 
 
 def shared_probes() -> Iterator[Probe]:
-    """Probes of both tables."""
+    """Probes of all four tables."""
     for row in _rows("mio"):
         yield _mio_stream(row) if row["kind"] == "stream" else _mix(row, "mio", MIX_BYTES)
     for row in _rows("mixes"):
         yield _mix(row, "copy_ca", APART_BYTES)
+    yield from _ended_mixes()
     for row in _rows("lsu"):
         if row["kind"] == "stream16":
             yield _lsu_stream(row)
@@ -92,3 +95,16 @@ def _mix(row: dict[str, Any], source: str, shared_bytes: int) -> Probe:
         return refused(f"mix of {used}", what, row["cycles"], OVERWRITTEN)
     return _probe(row, f"mix of {used}" + (", places apart" if source != "mio" else ""), "throughput", kernel,
                   _launch(key["warps"], parameters, shared_bytes, MIX_REGISTERS), REPEATS)
+
+
+def _ended_mixes() -> Iterator[Probe]:
+    """Mixes whose warps start together, as the first warp sees them; launches are not alike, so their mean counts."""
+    launches = pd.read_csv(HARDWARE / "h200/mix_ends.csv").query("late == 0")
+    for key, rows in launches.groupby(ENDED_MIX, sort=False):
+        hmma, ldsm4, ldgsts, ways, warps = (int(number) for number in key)
+        kernel = CompiledKernel("mix_ends", f"mixeILi{hmma}ELi{ldsm4}ELi{ldgsts}E")
+        parameters = (Scalar(ways), Scalar(END_ROW_BYTES), Scalar(END_TURNS), Scalar(0), SOURCE, ENDS, SINK, Scalar(0))
+        row = {"what": f"hmma={hmma} ldsm4={ldsm4} ldgsts={ldgsts}", "p1": f"ways={ways}", "p2": f"warps={warps}",
+               "p3": "", "cycles": rows.cycles.mean() / END_TURNS}
+        yield _probe(row, "mix of hmma+ldsm4+ldgsts, 48 turns", "throughput", kernel,
+                     _launch(warps, parameters, APART_BYTES, MIX_REGISTERS), END_TURNS)
