@@ -6,13 +6,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from engine_replays import replayed_clocks
 
-from gpusim.arch.loader import load_gpu
 from gpusim.arch.paths import find_data
-from gpusim.engine import RecordWindow, simulate
-from gpusim.experiments.micro.compiled import CompiledKernel, replay
-from gpusim.experiments.micro.probe import issue_cycles
-from gpusim.sass.launch import SassLaunch, Scalar, TensorPointer
+from gpusim.experiments.micro.compiled import CompiledKernel
+from gpusim.sass.launch import Scalar, TensorPointer
 
 MEASURED = pd.read_csv(find_data("gpusim/data/hardware/h200/copy_front.csv"))
 BEHIND = list(MEASURED["behind"].unique())
@@ -26,10 +24,7 @@ UNHINDERED_CYCLES, TOLERANCE_CYCLES = 25, 3
 def replayed(loads: int, behind: str, ways: int, late: int) -> tuple[int, int, int]:
     """From the start of the warp with the loads: when the other's LDS is issued, has its data; when the loads have."""
     kernel = CompiledKernel("copy_front", f"frontILi{loads}ELi{BEHIND.index(behind)}E")
-    launch = SassLaunch((1, 1, 1), (64, 1, 1), (Scalar(ways), Scalar(FIRST), Scalar(late), *POINTERS), 65536, 64)
-    result = simulate(replay(load_gpu("h200"), kernel=kernel, launch=launch), load_gpu("h200"), l2="warm",
-                      launch_overhead=False, record=RecordWindow(0, 0, 10**9))
-    loading, other = (issue_cycles(result, kernel.clock_pcs, warp) for warp in (0, 1))
+    loading, other = replayed_clocks(kernel, 2, Scalar(ways), Scalar(FIRST), Scalar(late), *POINTERS)
     return int(other[0] - loading[0]), int(other[1] - loading[0]), int(loading[1] - loading[0])
 
 
@@ -40,6 +35,7 @@ GROUPS = [pytest.param(*group, id="-".join(map(str, group)))
 @pytest.mark.parametrize(("loads", "behind", "ways"), GROUPS)
 def test_another_warp_waits_for_the_front_as_long_as_on_silicon(loads: int, behind: str, ways: int) -> None:
     rows = MEASURED.query(f"loads == {loads} and behind == '{behind}' and ways == {ways} and 20 < begins < 140")
+    assert len(rows) >= 3
     held = rows[rows.latency > UNHINDERED_CYCLES + TOLERANCE_CYCLES]
     let_go = (held.begins + held.latency).max() if len(held) else -np.inf
     for row in rows.itertuples():

@@ -6,13 +6,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from engine_replays import replayed_clocks
 
-from gpusim.arch.loader import load_gpu
 from gpusim.arch.paths import find_data
-from gpusim.engine import RecordWindow, simulate
-from gpusim.experiments.micro.compiled import CompiledKernel, replay
-from gpusim.experiments.micro.probe import issue_cycles
-from gpusim.sass.launch import SassLaunch, Scalar, TensorPointer
+from gpusim.experiments.micro.compiled import CompiledKernel
+from gpusim.sass.launch import Scalar, TensorPointer
 
 MEASURED = pd.read_csv(find_data("gpusim/data/hardware/h200/load_pairs.csv"))
 KINDS = ["LDSM.x4", "LDS.32", "LDS.128", "LDSM.x1"]
@@ -24,10 +22,7 @@ POINTER = TensorPointer("out", "u32", (16384,), True)
 @pytest.mark.parametrize(("load", "pitch", "warps", "behind"), list(MEASURED.itertuples(index=False)))
 def test_warps_have_what_they_load_as_far_apart_as_on_silicon(load: str, pitch: int, warps: int, behind: str) -> None:
     kernel = CompiledKernel("load_pairs", f"pairsILi{KINDS.index(load)}E")
-    launch = SassLaunch((1, 1, 1), (32 * warps, 1, 1), (Scalar(pitch), POINTER), 65536, 32)
-    result = simulate(replay(load_gpu("h200"), kernel=kernel, launch=launch), load_gpu("h200"), l2="warm",
-                      launch_overhead=False, record=RecordWindow(0, 0, 10**9))
-    done = np.sort([issue_cycles(result, kernel.clock_pcs, warp)[ROUND] for warp in range(warps)])
+    done = np.sort([clocks[ROUND] for clocks in replayed_clocks(kernel, warps, Scalar(pitch), POINTER)])
     measured = np.sort(np.array(behind.split(), int))
     off = np.abs(done - done[0] - measured)
     print(load, pitch, warps, off.max())

@@ -89,12 +89,16 @@ def _mix(row: dict[str, Any], source: str, shared_bytes: int) -> Probe:
     key = row["key"]
     kernel = CompiledKernel(source, f"mixILi{key['hmma']}ELi{key['ldsm4']}ELi{key['ldgsts']}E")
     parameters = (Scalar(key["ways"]), Scalar(key["rowbytes"]), Scalar(REPEATS), Scalar(0), SOURCE, CYCLES, SINK)
-    used = "+".join(name for name in ("hmma", "ldsm4", "ldgsts") if key[name])
+    used = _used(key)
     if key["ldgsts"] and source == "mio":
         what = ", ".join(str(row[name]) for name in ("what", "p1", "p2", "p3"))
         return refused(f"mix of {used}", what, row["cycles"], OVERWRITTEN)
     return _probe(row, f"mix of {used}" + (", places apart" if source != "mio" else ""), "throughput", kernel,
                   _launch(key["warps"], parameters, shared_bytes, MIX_REGISTERS), REPEATS)
+
+
+def _used(numbers: dict[str, int]) -> str:
+    return "+".join(name for name in ("hmma", "ldsm4", "ldgsts") if numbers[name])
 
 
 def _ended_mixes() -> Iterator[Probe]:
@@ -106,5 +110,6 @@ def _ended_mixes() -> Iterator[Probe]:
         parameters = (Scalar(ways), Scalar(END_ROW_BYTES), Scalar(END_TURNS), Scalar(0), SOURCE, ENDS, SINK, Scalar(0))
         row = {"what": f"hmma={hmma} ldsm4={ldsm4} ldgsts={ldgsts}", "p1": f"ways={ways}", "p2": f"warps={warps}",
                "p3": "", "cycles": rows.cycles.mean() / END_TURNS}
-        yield _probe(row, "mix of hmma+ldsm4+ldgsts, 48 turns", "throughput", kernel,
+        used = _used(dict(zip(ENDED_MIX, key, strict=True)))
+        yield _probe(row, f"mix of {used}, {END_TURNS} turns", "throughput", kernel,
                      _launch(warps, parameters, APART_BYTES, MIX_REGISTERS), END_TURNS)
