@@ -85,15 +85,17 @@ class Mio(Section):
     queue_depth: Count = Field(le=32, description="Memory instructions a sub-partition may have waiting for the LSU.")
     queue_return_cycles: Cycles = Field(description="From the cycle after it has taken one to when its place is free.")
     buffer_entries: Count = Field(ge=8, le=32, description="Instructions that the LSU has taken, in order.")
-    copy_buffer_entries: Count = Field(ge=2, le=8, description="Places that an LDGSTS takes there.")
+    copy_buffer_entries: Count = Field(ge=2, le=8, description="Places that an LDGSTS takes there, until it leaves the "
+                                                               "queue for the tag stage.")
     buffer_return_cycles: Cycles = Field(description="From when such a place is left to when the LSU takes what waits "
                                                      "for it.")
-    copy_return_cycles: Cycles = Field(description="The same for a place of an LDGSTS.")
+    store_lead_cycles: Cycles = Field(description="So long after what it stores is read an STS needs its place.")
     kept_registers: Count = Field(ge=4, le=32, description="32-bit registers of a warp that stores store: the LSU has "
                                   "them until they have passed the data stage.")
     kept_return_cycles: Cycles = Field(description="From then to when the LSU takes what waits for them.")
     waiting_accesses: Count = Field(le=8, description="Instructions that have left the buffer and wait for a path "
                                     "through the data stage; the next one waits at its front, and all behind it.")
+    waiting_return_cycles: Cycles = Field(description="From when one has its path to when the next one can wait there.")
     waiting_stores: Count = Field(le=32, description="Stores to global memory that have left the buffer and wait for "
                                   "the data stage; loads pass those in the buffer, too, a barrier only these.")
     operand_bytes_per_cycle: Count = Field(description="Addresses and data one sub-partition sends to the LSU.")
@@ -130,8 +132,9 @@ class L1(Section):
     tag_entries: Count = Field(description="Entries of the queue for the tag stage.")
     access_tag_entries: Count = Field(description="What a load or a copy takes of them.")
     commit_tag_entries: Count = Field(description="What the end of a cp.async group takes.")
-    entry_lead_cycles: Cycles = Field(description="So long before its first line is looked up an access leaves that "
-                                                  "queue.")
+    entry_lead_cycles: Cycles = Field(description="So long before its first line is looked up an access leaves its "
+                                                  "last entry, or when the second one in front of it is.")
+    entry_interval_cycles: Cycles = Field(description="So long after that the next access leaves its first entries.")
     tag_lead_cycles: Cycles = Field(description="So long before the one in front of it has its first line looked up "
                                                 "a barrier no longer waits for an access.")
     class_lag_cycles: Cycles = Field(description="By so much both come later for each class of lines that a cp.async "

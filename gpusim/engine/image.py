@@ -24,7 +24,7 @@ IMAGE_OP = np.dtype([
     ("stall", "u1"), ("wait_mask", "u1"), ("write_barrier", "u1"),
     ("read_barrier", "u1"), ("kind", "u1"), ("pipe", "u1"), ("flags", "u1"), ("queue", "i1"), ("operand_cycles", "u1"),
     ("path_cycles", "u1"),
-    ("lead_cycles", "u1"), ("hold_cycles", "u1"), ("registers", "u1"), ("places", "u1"), ("return_cycles", "u1"),
+    ("lead_cycles", "u1"), ("hold_cycles", "u1"), ("registers", "u1"), ("places", "u1"),
     ("kept", "u1"), ("address_cycles", "u1"), ("data_turns", "u1"), ("data_lead", "u1"), ("cached", "u1"),
     ("wide", "u1"), ("triple", "u1"), ("vector", "u1"), ("fetches", "u1"), ("reads", "u1"), ("piece", "<u2"),
     ("unit", "u1"), ("constant", "u1"),
@@ -40,7 +40,7 @@ read_release: until registers that it reads may be overwritten, of variable late
 operand_cycles: how long its addresses and data take to the load/store unit; path_cycles: until the next one's can
 follow; lead_cycles: until all but the last register are there, when a shared access can start; hold_cycles: how long
 reading them keeps the dispatcher from its own; registers: how many it reads; places: what it takes of the unit's
-buffer; return_cycles: until others learn that it has left them; kept: registers that it stores; address_cycles,
+buffer; kept: registers that it stores; address_cycles,
 data_turns: of the paths that all sub-partitions share, for addresses and what is stored; data_lead: until the first of
 these has been read. cached: a load that L1 keeps. wide: reads its registers in two passes. triple:
 reads three registers; vector: one or two, in one pass, 2 if it writes predicates only. fetches: a tensor instruction
@@ -194,7 +194,6 @@ def _ops(
     image["registers"] = np.maximum(registers, 1)
     data = np.maximum(registers - _address_registers(cost["kind"]), 0)
     image["places"] = np.where(copies, spec.mio.copy_buffer_entries, 1)
-    image["return_cycles"] = np.where(copies, spec.mio.copy_return_cycles, spec.mio.buffer_return_cycles)
     image["kept"] = data
     image["hold_cycles"] = -(-registers // spec.mio.registers_per_read) * spec.mio.register_read_cycles
     image["address_cycles"] = np.where(copies, spec.mio.copy_address_cycles, spec.mio.address_cycles) * (registers > 0)

@@ -20,6 +20,7 @@ from gpusim.engine.queues import (
     SHARED,
     SIGNALS,
     choose_next,
+    keep_buffer,
     keep_registers,
     pass_buffer,
     take_head,
@@ -27,6 +28,7 @@ from gpusim.engine.queues import (
 from gpusim.engine.register_reads import cross_data, operands_read, read_operands, uses_tensor
 from gpusim.engine.resources import (
     leave_buffer,
+    leave_unhindered,
     occupy_tags,
     pass_addresses,
     pass_data_stage,
@@ -65,7 +67,7 @@ def pass_in_order(sm, warp, mach, row, arrival, waves, start, beside_stores=Fals
 
     Those that wait for others of their warp keep no other warp waiting (load_order.csv).
     """
-    _, warp.data_free = leave_buffer(sm, mach, row, start, arrival, waves, warp.data_free, beside_stores)
+    _, warp.data_free = leave_buffer(sm, mach, start, arrival, waves, warp.data_free, beside_stores)
     keep_registers(sm, mach, row, warp.data_free)
     sm.drained = max(sm.drained, warp.data_free + mach.barrier_after_access)
     sm.counters[STAGE_CYCLES] += waves
@@ -85,13 +87,38 @@ def shared_access(sm, warp, mach, row, waves, groups, start, late, beside_stores
 
 
 @njit(cache=True, nogil=True)
-def take_turn(sm, mach, row, time):
-    """Pass the data stage without data, as what is predicated off does, and copies on their way to the tag stage, which
-    stay at the front, and all behind them, until their warp's accesses have passed and that has room (copy_front.csv).
-    Returns (when it leaves the buffer, when it has passed)."""
-    entered, passed = leave_buffer(sm, mach, row, time, time, 1, time)
+def take_turn(sm, mach, time):
+    """Pass the data stage without data, as what is predicated off does; returns when it has passed."""
+    _, passed = leave_buffer(sm, mach, time, time, 1, time)
+    sm.counters[STAGE_CYCLES] += 1
+    return passed - mach.wavefront_interval + 1
+
+
+@njit(cache=True, nogil=True)
+def enter_tags(sm, warp, mach, row, time):
+    """Loads and copies come to the queue for the tag stage: (when they leave the front of the buffer, when they are
+    there). Copies take a turn of the data stage on their way."""
+    if row.kind != ASYNC_COPY:
+        entered = pass_buffer(sm, mach, time)
+        return entered, entered
+    entered, passed = leave_unhindered(sm, mach, time, warp.data_free)
     sm.counters[STAGE_CYCLES] += 1
     return entered, passed - mach.wavefront_interval + 1
+
+
+@njit(cache=True, nogil=True)
+def leave_tags(sm, mach, row, entered, begun):
+    """An access leaves its last entry of the queue for the tag stage when the second one in front of it is looked up,
+    or a while before it is itself, which is when it has ``begun``; its others a little after the one in front has left
+    its last. Copies keep a place of the buffer for each until then (copy_places.csv)."""
+    first = max(entered, sm.tag_left + mach.entry_interval)
+    last = max(entered, min(sm.tag_before, begun - mach.entry_lead))
+    occupy_tags(sm, mach, first, mach.access_tags - 1)
+    occupy_tags(sm, mach, last, 1)
+    if row.kind == ASYNC_COPY:
+        keep_buffer(sm, mach, row.places - 1, first)
+        keep_buffer(sm, mach, 1, last)
+    sm.tag_before, sm.tag_begun, sm.tag_left = sm.tag_begun, begun, last
 
 
 @njit(cache=True, nogil=True)
@@ -131,22 +158,19 @@ def global_access(sm, warp, mach, row, access, stores, start):
     """LDG, STG, LDGSTS: operands, tags; then the memory system decides. Returns when the request leaves.
 
     That is when its first tag passes; stores do not look tags up. What finds no room in the queue for the tag stage
-    waits at the front of the buffer, and all behind it wait, too. An access leaves that queue a while before its turn
-    (access_reads.csv), and keeps a barrier waiting until a while before the turn of the one in front of it
-    (barrier_copies.csv); copies to few classes of lines are late in that (barrier_lines.csv).
+    waits at the front of the buffer, and all behind it wait, too. An access keeps a barrier waiting until a while
+    before the turn of the one in front of it (barrier_copies.csv); copies to few classes of lines are late in that
+    (barrier_lines.csv).
     """
     if writes(row):
         return store(sm, warp, mach, row, access, stores, start)
     room, before = tag_room(sm, mach, mach.access_tags), sm.tag_begun
-    if row.kind == ASYNC_COPY:
-        entered, passed = take_turn(sm, mach, row, max(start, room, warp.data_free))
-    else:
-        entered = passed = pass_buffer(sm, mach, row, max(start, room))
+    entered, passed = enter_tags(sm, warp, mach, row, max(start, room))
     leaves = pass_tag_stage(sm, max(passed, start + row.operand_cycles), access.tag_cycles)
     if access.copy_cycles:
         write_copy(sm, leaves, access.copy_cycles)
-    sm.tag_begun, sm.tag_passed = leaves + access.copy_lag, sm.tag_stage + access.copy_lag
-    occupy_tags(sm, mach, max(entered, sm.tag_begun - mach.entry_lead), mach.access_tags)
+    leave_tags(sm, mach, row, entered, leaves + access.copy_lag)
+    sm.tag_passed = sm.tag_stage + access.copy_lag
     sm.drained = max(sm.drained, entered, before - mach.tag_lead)
     keep_registers(sm, mach, row, passed)
     settle_board(warp, row.read_barrier, operands_read(mach, start, row))
@@ -251,7 +275,7 @@ def reach_shared(st, mach, acc, win, s, w, row, op, start, late):
 @njit(cache=True, nogil=True)
 def close_copies(sm, mach, row, time):
     """LDGDEPBAR: it leaves the queue for the tag stage as copies do, but has passed when all lines before it have."""
-    pass_buffer(sm, mach, row, max(time, tag_room(sm, mach, mach.commit_tags)))
+    pass_buffer(sm, mach, max(time, tag_room(sm, mach, mach.commit_tags)))
     occupy_tags(sm, mach, sm.tag_begun - mach.tag_lead, mach.commit_tags)
     sm.drained = max(sm.drained, sm.tag_passed - mach.tag_lead)
     sm.copy_writes = max(sm.copy_writes, time) + mach.commit_write
@@ -278,7 +302,7 @@ def accept(st, mach, ops, acc, bases, win, s, time):
         if row.kind == SHARED_LOAD or row.kind == LDMATRIX:
             pass_in_order(sm, warp, mach, row, time, np.int64(1), time)
         else:
-            take_turn(sm, mach, row, time)
+            take_turn(sm, mach, time)
         record_stage(win, sm, w, warp, row.pc, op, np.int64(1))
     else:
         late = mach.write_beside_tensor if uses_tensor(part, time) else 0

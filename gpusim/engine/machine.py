@@ -32,11 +32,14 @@ class Machine(NamedTuple):
     commit_tags: int
     tag_lead: int
     entry_lead: int
+    entry_interval: int
     reads_under_way: int
     buffer_entries: int
     kept_registers: int
     kept_return: int
     waiting_accesses: int
+    waiting_return: int
+    store_lead: int
     buffer_return: int
     store_places: int
     stores_from: int
@@ -124,11 +127,12 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         data_paths=spec.shared.wavefronts_per_cycle * spec.shared.latency_cycles_per_wavefront,
         tag_entries=spec.l1.tag_entries, access_tags=spec.l1.access_tag_entries,
         commit_tags=spec.l1.commit_tag_entries, tag_lead=spec.l1.tag_lead_cycles,
-        entry_lead=spec.l1.entry_lead_cycles,
+        entry_lead=spec.l1.entry_lead_cycles, entry_interval=spec.l1.entry_interval_cycles,
         reads_under_way=spec.l1.reads_under_way,
         buffer_entries=spec.mio.buffer_entries,
         kept_registers=spec.mio.kept_registers, kept_return=spec.mio.kept_return_cycles,
-        waiting_accesses=spec.mio.waiting_accesses,
+        waiting_accesses=spec.mio.waiting_accesses, waiting_return=spec.mio.waiting_return_cycles,
+        store_lead=spec.mio.store_lead_cycles,
         buffer_return=spec.mio.buffer_return_cycles, store_places=spec.mio.buffer_entries + spec.mio.waiting_stores,
         stores_from=spec.l1.stores_from_bytes - spec.sm.shared_reserved_bytes_per_cta,
         cta_shared_bytes=0,

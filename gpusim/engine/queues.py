@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from numba import njit
 
-from gpusim.engine.rings import keep_places, places_free
+from gpusim.engine.rings import keep_any, keep_places, places_free, places_free_of_any
 from gpusim.engine.state import NEVER, QUEUE, QUEUE_ENTRIES
 
 __all__ = ["COMMITS", "NOTHING", "ORDERS", "SHARED", "SIGNALS", "TAGGED", "WRITES", "choose_next", "enqueue",
@@ -60,10 +60,12 @@ def head_time(sm, part, mach):
 @njit(cache=True, nogil=True, forceinline=True)
 def room_time(sm, part, mach):
     """When there is room for that instruction in the load/store unit's buffer, beside stores to global memory, for what
-    it stores, and on the path that all sub-partitions share."""
+    it stores, and on the path that all sub-partitions share. What is stored is read before a place is needed."""
     i = part.queue_first % QUEUE_ENTRIES
-    room = max(places_free(sm.buffer, sm.buffer_head, mach.buffer_entries, part.queue_places[i]),
-               places_free(sm.kept, sm.kept_head, mach.kept_registers, part.queue_kept[i]))
+    room = places_free_of_any(sm.buffer, part.queue_places[i])
+    if part.queue_kept[i]:
+        kept = places_free(sm.kept, sm.kept_head, mach.kept_registers, part.queue_kept[i])
+        room = max(room - mach.store_lead, kept)
     return max(max(room, sm.stores[sm.stores_head]), sm.address_path)
 
 
@@ -93,10 +95,10 @@ def free_reads(sm, parts, mach, requests, time):
 
 
 @njit(cache=True, nogil=True)
-def keep_buffer(sm, mach, row, until):
-    """An instruction keeps its places in the load/store unit's buffer until then; others learn of it a while later."""
-    until += row.return_cycles
-    sm.buffer_head = keep_places(sm.buffer, sm.buffer_head, mach.buffer_entries, row.places, until)
+def keep_buffer(sm, mach, places, until):
+    """An instruction keeps so many places of the load/store unit's buffer until then; others learn of it a while
+    later."""
+    keep_any(sm.buffer, mach.buffer_entries, places, until + mach.buffer_return)
 
 
 @njit(cache=True, nogil=True)
@@ -113,9 +115,9 @@ def turn_in_buffer(sm, time):
 
 
 @njit(cache=True, nogil=True)
-def pass_buffer(sm, mach, row, time):
+def pass_buffer(sm, mach, time):
     """An instruction leaves the buffer when it is its turn."""
-    keep_buffer(sm, mach, row, turn_in_buffer(sm, time))
+    keep_buffer(sm, mach, 1, turn_in_buffer(sm, time))
     return sm.front
 
 

@@ -14,6 +14,7 @@ from gpusim.engine.rings import keep_places, places_free
 __all__ = [
     "hold_data_stage",
     "leave_buffer",
+    "leave_unhindered",
     "occupy_tags",
     "pass_addresses",
     "pass_data_stage",
@@ -55,7 +56,7 @@ def tag_room(sm, mach, entries):
 
 @njit(cache=True, nogil=True)
 def occupy_tags(sm, mach, until, entries):
-    """An instruction keeps its entries of the queue for the tag stage until then."""
+    """An instruction keeps so many entries of the queue for the tag stage until then."""
     sm.tag_head = keep_places(sm.tags, sm.tag_head, mach.tag_entries, entries, until)
 
 
@@ -121,7 +122,7 @@ def pass_lines(sm, mach, arrival, lines, room):
 
 
 @njit(cache=True, nogil=True)
-def leave_buffer(sm, mach, row, time, arrival, waves, earliest, beside_stores=False):
+def leave_buffer(sm, mach, time, arrival, waves, earliest, beside_stores=False):
     """From the front of the buffer through the data stage, in order: (when the front is left, when it has passed).
 
     It is at the front not before ``time``. What cannot begin at once leaves it when one of a few places behind it is
@@ -135,10 +136,21 @@ def leave_buffer(sm, mach, row, time, arrival, waves, earliest, beside_stores=Fa
             place = i
     left = max(front, sm.waiting[place])
     if begun > left:
-        sm.waiting[place] = begun
+        sm.waiting[place] = begun + mach.waiting_return
     sm.front = min(left, begun)
-    keep_buffer(sm, mach, row, sm.front)
+    keep_buffer(sm, mach, 1, sm.front)
     return sm.front, passed
+
+
+@njit(cache=True, nogil=True)
+def leave_unhindered(sm, mach, time, before):
+    """From the front of the buffer, and then a turn of the data stage, in no order with the warp's accesses ``before``,
+    of which the last one has passed then: (when the front is left, when its turn has passed). While as many of them as
+    can are waiting it stays at the front, and all behind it (copy_places.csv)."""
+    front = turn_in_buffer(sm, time)
+    if before > front:
+        front = sm.front = max(front, sm.waiting[:mach.waiting_accesses].min())
+    return front, pass_data_stage(sm, mach, front, 1, front)[1]
 
 
 @njit(cache=True, nogil=True)

@@ -155,15 +155,16 @@ SM = np.dtype([
     ("turns", "<i8"), ("answered", "<i8"),  # of the port that stores have taken; stores that L2 has, see STORE_ANSWERS
     ("barrier_unit", "<i8"), ("sequence", "<i8"), ("warp_cycles", "<i8"),
     ("address_path", "<i8"), ("data_path", "<i8"), ("front", "<i8"), ("constant_path", "<i8"),
-    ("buffer_head", "<i8"), ("buffer", "<i8", (QUEUE_ENTRIES,)),  # when its entries come free, a ring
-    ("kept_head", "<i8"), ("kept", "<i8", (QUEUE_ENTRIES,)),  # the same of registers that stores store
+    ("buffer", "<i8", (QUEUE_ENTRIES,)),  # when its places come free, in order
+    ("kept_head", "<i8"), ("kept", "<i8", (QUEUE_ENTRIES,)),  # the same of registers that stores store, a ring
     ("lines_head", "<i8"), ("lines", "<i8", (STORE_LINES,)),  # the same of the queue in front of the write port
     ("stores_head", "<i8"), ("stores", "<i8", (2 * QUEUE_ENTRIES,)),  # of stores that wait for the data stage
     ("stores_passed", "<i8"),  # when the last store has passed it
     ("port_begun", "<i8"), ("port_share", "<f8"),  # since when the write port has been busy; see gpusim.engine.stores
-    ("waiting", "<i8", (WAITING,)),  # when instructions that have left the buffer take their path
-    ("tag_begun", "<i8"),  # when the last instruction's first line passed the tag stage,
-    ("tag_passed", "<i8"),  # and when all of them had, both as the queue for it and barriers learn of it
+    ("waiting", "<i8", (WAITING,)),  # when places come free where those wait that have left the buffer
+    ("tag_left", "<i8"),  # when the last instruction left the queue for the tag stage,
+    ("tag_before", "<i8"), ("tag_begun", "<i8"),  # the first lines of the one before and of it passed the stage,
+    ("tag_passed", "<i8"),  # and when all of the last one's had, as the queue for it and barriers learn of it
     ("drained", "<i8"),  # when all accesses so far have left the data stage and the queue for the tag stage
     ("tag_head", "<i8"), ("tags", "<i8", (QUEUE_ENTRIES,)),  # the same of the queue for the tag stage
     ("record_start", "<i8"), ("record_end", "<i8"),  # cycles whose events are kept; empty unless the user asked

@@ -138,7 +138,7 @@ class Sm:
         self.l1 = L1Model(self._l1_bytes())
         self.under_way = 0  # requests that L2 has not answered
         self.tag_entries = deque([0] * gpu.l1.tag_entries, gpu.l1.tag_entries)
-        self.buffer = deque([0] * gpu.mio.buffer_entries, gpu.mio.buffer_entries)
+        self.buffer = [0] * gpu.mio.buffer_entries  # when its places come free, in order
         self.kept = deque([0] * gpu.mio.kept_registers, gpu.mio.kept_registers)
         self.waiting = [0] * gpu.mio.waiting_accesses
         self.store_lines = deque([0] * gpu.noc.store_lines, gpu.noc.store_lines)
@@ -148,7 +148,7 @@ class Sm:
         fit = occupancy(gpu, launch.threads_per_cta, launch.registers_per_thread, launch.shared_bytes)
         self.cta_bytes = fit.shared_bytes_per_cta
         self.front, self.addresses, self.data_path, self.turn = 0, Server(), Server(), PARTS - 1
-        self.tag_begun = self.tag_passed = self.drained = 0
+        self.tag_left = self.tag_before = self.tag_begun = self.tag_passed = self.drained = 0
         self.unfenced: Counter[tuple[int, int]] = Counter()
         self.to_fence: set[tuple[int, int]] = set()
         self.chosen: int | None = None
@@ -514,40 +514,44 @@ class Sm:
 
     def _has_room(self, queued: Queued, now: int) -> bool:
         kept = now >= self.kept[queued.stored - 1] if queued.stored else True
-        beside = now >= self.store_places[0]
-        return now >= self.buffer[queued.places - 1] and beside and kept and now >= self.addresses.free
+        beside, needed = now >= self.store_places[0], now + (self.gpu.mio.store_lead_cycles if queued.stored else 0)
+        return needed >= self.buffer[queued.places - 1] and beside and kept and now >= self.addresses.free
 
-    def _free_places(self, queued: Queued) -> None:
-        mio = self.gpu.mio
-        again = mio.copy_return_cycles if queued.places > 1 else mio.buffer_return_cycles
-        self.buffer.extend([self.front + again] * queued.places)
+    def _keep_places(self, places: int, until: int) -> None:
+        """Of those in the buffer that come free first."""
+        self.buffer = sorted(self.buffer[places:] + [until + self.gpu.mio.buffer_return_cycles] * places)
 
     def _keep(self, queued: Queued, until: int) -> None:
         self.kept.extend([until + self.gpu.mio.kept_return_cycles] * queued.stored)
 
-    def _pass_buffer(self, queued: Queued, start: int, room: int) -> int:
+    def _pass_buffer(self, start: int, room: int) -> int:
         """In order, when what comes next has room."""
         self.front = max(self.front, start, room)
-        self._free_places(queued)
+        self._keep_places(1, self.front)
         return self.front
 
-    def _leave_buffer(
-        self, queued: Queued, start: int, arrival: int, waves: int, port: Port | None = None
-    ) -> int:
+    def _pass_copy(self, warp: WarpModel, start: int) -> int:
+        """A copy stays at the front while its warp's accesses fill the places behind it, else passes them."""
+        self.front = max(self.front, start)
+        if warp.data_free > self.front:
+            self.front = max(self.front, min(self.waiting))
+        return self.data_stage.move(self.front, 1)
+
+    def _leave_buffer(self, start: int, arrival: int, waves: int, port: Port | None = None) -> int:
         """Through the data stage. What has to wait for it leaves the buffer if one of a few places is free."""
         self.front = max(self.front, start)
         begun, passed = self.data_stage.take_path(max(arrival, self.front), waves, port)
         place = self.waiting.index(min(self.waiting))
         left = max(self.front, self.waiting[place])
         if begun > left:
-            self.waiting[place] = begun
+            self.waiting[place] = begun + self.gpu.mio.waiting_return_cycles
         self.front = min(left, begun)
-        self._free_places(queued)
+        self._keep_places(1, self.front)
         return passed
 
-    def _turn(self, queued: Queued, start: int, arrival: int) -> int:
+    def _turn(self, start: int, arrival: int) -> int:
         """A turn at the data stage without data: when it has passed."""
-        return self._leave_buffer(queued, start, arrival, 1) - self.data_stage.interval + 1
+        return self._leave_buffer(start, arrival, 1) - self.data_stage.interval + 1
 
     def _registers(self, warp: WarpModel, row: np.void, kind: Kind) -> int:
         """32-bit registers of a lane that go to the load/store unit: the address, and what a store stores."""
@@ -575,7 +579,7 @@ class Sm:
         warp, kind, row = queued.warp, queued.kind, queued.row
         warp.queued -= 1
         if queued.work == "commit":
-            self._pass_buffer(queued, now, self.tag_entries[self.gpu.l1.commit_tag_entries - 1])
+            self._pass_buffer(now, self.tag_entries[self.gpu.l1.commit_tag_entries - 1])
             self._keep_tags(self.tag_begun - self.gpu.l1.tag_lead_cycles, self.gpu.l1.commit_tag_entries)
             self.drained = max(self.drained, self.tag_passed - self.gpu.l1.tag_lead_cycles)
             self.copy_writes.serve(now, self.gpu.l1.commit_write_cycles)
@@ -587,7 +591,7 @@ class Sm:
         if queued.work == "nothing" and kind in (Kind.shared_load, Kind.ldmatrix):
             self._pass_in_order(queued, now, now, 1)
         elif queued.work == "nothing":
-            self._turn(queued, now, now)
+            self._turn(now, now)
         if queued.work in ("nothing", "commit", "order"):
             self._follow_barrier(queued, now)
             return
@@ -607,7 +611,7 @@ class Sm:
         part.operands.free, start = part.operands.free + waits, start + waits
         end = start + cycles
         if queued.work == "signal":
-            self.units.signal(queued, self._turn(queued, start, start + lead))
+            self.units.signal(queued, self._turn(start, start + lead))
         elif queued.work == "shared":
             self._shared(queued, start, start + lead, late)
         else:
@@ -620,7 +624,7 @@ class Sm:
     ) -> None:
         """A warp's accesses one after the other."""
         warp = queued.warp
-        warp.data_free = self._leave_buffer(queued, start, max(arrival, warp.data_free), waves, port)
+        warp.data_free = self._leave_buffer(start, max(arrival, warp.data_free), waves, port)
         self._keep(queued, warp.data_free)
         self.drained = max(self.drained, warp.data_free + self.gpu.barrier.after_access_cycles)
 
@@ -648,6 +652,19 @@ class Sm:
         """Entries of the queue for the tag stage."""
         self.tag_entries.extend([max(self.front, until)] * entries)
 
+    def _leave_tags(self, queued: Queued, begun: int) -> None:
+        """The last entry goes when the second access in front is looked up, or a while before this one is, the others
+        behind the last one of the access in front; with each goes a place that a copy keeps."""
+        l1 = self.gpu.l1
+        first = max(self.front, self.tag_left + l1.entry_interval_cycles)
+        last = max(self.front, min(self.tag_before, begun - l1.entry_lead_cycles))
+        self._keep_tags(first, l1.access_tag_entries - 1)
+        self._keep_tags(last, 1)
+        if queued.kind == Kind.async_copy:
+            self._keep_places(queued.places - 1, first)
+            self._keep_places(1, last)
+        self.tag_left, self.tag_before, self.tag_begun = last, self.tag_begun, begun
+
     def _global(self, queued: Queued, start: int, lead: int, sent: int) -> None:
         """Lines pass the tag stage one by one; then the memory system decides."""
         warp, kind, row = queued.warp, queued.kind, queued.row
@@ -657,16 +674,15 @@ class Sm:
         lines, before = warp.of_row(row, "request_count"), self.tag_begun
         room = self.tag_entries[self.gpu.l1.access_tag_entries - 1]
         is_copy = kind == Kind.async_copy
-        passed = (self._turn(queued, max(start, room, warp.data_free), start) if is_copy
-                  else self._pass_buffer(queued, start, room))
+        passed = self._pass_copy(warp, max(start, room)) if is_copy else self._pass_buffer(start, room)
         self._keep(queued, passed)
         leaves, done = self.tag_stage.serve(max(sent, passed), self._tag_cycles(warp, row))
         if turns := self._write_turns(warp, row):
             _, written = self.copy_writes.serve(leaves, turns + self.gpu.l1.copy_write_lead_cycles)
             self.tag_stage.free = done = max(done, written)
         lag = self._unwritten_classes(warp, row) * self.gpu.l1.class_lag_cycles
-        self.tag_begun, self.tag_passed = leaves + lag, done + lag
-        self._keep_tags(self.tag_begun - self.gpu.l1.entry_lead_cycles, self.gpu.l1.access_tag_entries)
+        self._leave_tags(queued, leaves + lag)
+        self.tag_passed = done + lag
         self.drained = max(self.drained, self.front, before - self.gpu.l1.tag_lead_cycles)
         if lines and self._image_row(queued)["cached"]:
             self._load_cached(queued, leaves, done)

@@ -18,6 +18,7 @@ from gpusim.experiments.micro.arrivals import arrival_probes
 from gpusim.experiments.micro.behind import behind_probes
 from gpusim.experiments.micro.by_line import by_line_probes
 from gpusim.experiments.micro.copies import copy_probes
+from gpusim.experiments.micro.copy_places import copy_place_probes
 from gpusim.experiments.micro.crossings import crossing_probes
 from gpusim.experiments.micro.fences import fence_probes
 from gpusim.experiments.micro.halves import half_probes
@@ -57,7 +58,7 @@ def all_probes() -> list[Probe]:
     compiled = [*pipe_probes(), *shared_probes(), *copy_probes(), *slot_probes(), *crossing_probes(), *write_probes()]
     compiled += [*memory_probes(), *warpgroup_probes(), *instruction_probes(), *half_probes(), *tile_probes(),
                  *traffic_probes(), *under_way_probes(), *by_line_probes(), *arrival_probes(), *behind_probes(),
-                 *access_read_probes(), *fence_probes(), *replay_probes(), *mark_probes()]
+                 *access_read_probes(), *copy_place_probes(), *fence_probes(), *replay_probes(), *mark_probes()]
     return [*compiled, *recorded_probes(), *published_probes(), *published_tables()]
 
 
