@@ -196,7 +196,7 @@ def _ops(
     image["places"] = np.where(copies, spec.mio.copy_buffer_entries, 1)
     image["kept"] = data
     image["hold_cycles"] = -(-registers // spec.mio.registers_per_read) * spec.mio.register_read_cycles
-    image["address_cycles"] = np.where(copies, spec.mio.copy_address_cycles, spec.mio.address_cycles) * (registers > 0)
+    image["address_cycles"] = np.where(copies, spec.mio.copy_address_cycles, spec.mio.address_cycles)
     image["address_cycles"][fences] = cost["issue_interval"][fences]
     image["data_turns"] = turns = _data_turns(cost["kind"], data, spec)
     image["data_lead"] = np.maximum(np.ceil((registers - turns + 1) * cycles) - 1, 0)

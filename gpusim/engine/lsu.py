@@ -299,6 +299,7 @@ def accept(st, mach, ops, acc, bases, win, s, time):
     elif work == ORDERS:
         pass_fence(sm, warp, row, time)
     elif work == NOTHING:
+        sm.address_path = time + row.address_cycles
         if row.kind == SHARED_LOAD or row.kind == LDMATRIX:
             pass_in_order(sm, warp, mach, row, time, np.int64(1), time)
         else:

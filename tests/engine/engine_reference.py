@@ -588,6 +588,8 @@ class Sm:
             seen = max(now, *self.data_stage.paths) if self._image_row(queued)["operand"] == VIEW else now
             for board in ("read_barrier", "write_barrier"):
                 warp.settle(int(row[board]), seen + int(self._image_row(queued)["latency"]))
+        if queued.work == "nothing":
+            self.addresses.serve(now, self.gpu.mio.address_cycles)
         if queued.work == "nothing" and kind in (Kind.shared_load, Kind.ldmatrix):
             self._pass_in_order(queued, now, now, 1)
         elif queued.work == "nothing":

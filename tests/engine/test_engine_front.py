@@ -1,5 +1,5 @@
 """Compares who waits behind what stays at the front of the load/store unit's buffer with an H200 (copy_front.csv):
-a copy stays there until its warp's loads have passed, a warp's fifth access until its first one has, others pass."""
+a warp's fifth access stays there until its first one has passed, and so does a copy behind four, others pass."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from gpusim.sass import SassLaunch, Scalar, TensorPointer
 
 __all__ = ["copy_place_probes"]
 
-ROWS = "warps == 1 and (ways == 8 or loads == 0) and (loads > 0 or off > 0)"
+ROWS = "warps == 1 and (loads > 0 and ways == 8 or loads == 0 and off > 0 and row < 128)"
 CUBINS = {3: "copy_places_kept", 0: "copy_places_without"}
 """By the LDS that are predicated off in front of the copies."""
 LANES, SHARED_BYTES, REGISTERS, GLOBAL_BYTES = 32, 210 * 1024, 128, 1 << 22
