@@ -27,6 +27,7 @@ from gpusim.experiments.micro.behind import COPIES, GLOBAL_STORES, LINES, STORE_
 from gpusim.experiments.micro.by_line import ROWS as BY_LINE_ROWS
 from gpusim.experiments.micro.by_line import by_line_probes
 from gpusim.experiments.micro.compiled import HARDWARE, CompiledKernel, key_values, replay
+from gpusim.experiments.micro.copy_places import ROWS as PLACE_ROWS
 from gpusim.experiments.micro.crossings import crossing_probes
 from gpusim.experiments.micro.halves import half_probes
 from gpusim.experiments.micro.instructions import instruction_probes
@@ -80,6 +81,7 @@ def test_no_row_of_a_table_is_dropped_silently() -> None:
         launches = pd.read_csv(HARDWARE / f"h200/{burst.table}.csv").query(burst.rows)
         measured += len(launches.drop_duplicates(burst.launch))
     measured += len(pd.read_csv(HARDWARE / "h200/access_reads.csv").query(READ_ROWS).drop_duplicates(LAUNCH))
+    measured += len(pd.read_csv(HARDWARE / "h200/copy_places.csv").query(PLACE_ROWS))
     measured += len(pd.read_csv(HARDWARE / "h200/mix_ends.csv").query("late == 0").drop_duplicates(ENDED_MIX))
     measured += rows_in("h200/fences.csv") + rows_in("h200/cutlass_replays.csv")
     measured += len(pd.read_csv(HARDWARE / "h200/cutlass_marks.csv").query("ctas == 1"))

@@ -12,7 +12,7 @@ from gpusim.experiments.micro.compiled import HARDWARE, CompiledKernel, last_tur
 from gpusim.experiments.micro.probe import Probe
 from gpusim.sass import SassLaunch, Scalar, TensorPointer
 
-__all__ = ["copy_place_probes"]
+__all__ = ["ROWS", "copy_place_probes"]
 
 ROWS = "warps == 1 and (loads > 0 and ways == 8 or loads == 0 and off > 0 and row < 128)"
 CUBINS = {3: "copy_places_kept", 0: "copy_places_without"}
