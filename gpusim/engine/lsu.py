@@ -67,7 +67,7 @@ def pass_in_order(sm, warp, mach, row, arrival, waves, start, beside_stores=Fals
 
     Those that wait for others of their warp keep no other warp waiting (load_order.csv).
     """
-    _, warp.data_free = leave_buffer(sm, mach, start, arrival, waves, warp.data_free, beside_stores)
+    warp.data_free = leave_buffer(sm, mach, start, arrival, waves, warp.data_free, beside_stores)
     keep_registers(sm, mach, row, warp.data_free)
     sm.drained = max(sm.drained, warp.data_free + mach.barrier_after_access)
     sm.counters[STAGE_CYCLES] += waves
@@ -89,7 +89,7 @@ def shared_access(sm, warp, mach, row, waves, groups, start, late, beside_stores
 @njit(cache=True, nogil=True)
 def take_turn(sm, mach, time):
     """Pass the data stage without data, as what is predicated off does; returns when it has passed."""
-    _, passed = leave_buffer(sm, mach, time, time, 1, time)
+    passed = leave_buffer(sm, mach, time, time, 1, time)
     sm.counters[STAGE_CYCLES] += 1
     return passed - mach.wavefront_interval + 1
 

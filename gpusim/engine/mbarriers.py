@@ -29,7 +29,7 @@ def waits_for(index, parity):
 @njit(cache=True, nogil=True)
 def pass_shared(sm, mach, row, start):
     """One turn at the data stage, on the way of all shared accesses; returns when it has passed."""
-    _, passed = leave_buffer(sm, mach, start, start + row.lead_cycles, 1, start)
+    passed = leave_buffer(sm, mach, start, start + row.lead_cycles, 1, start)
     sm.counters[STAGE_CYCLES] += 1
     return passed - mach.wavefront_interval + 1
 

@@ -123,7 +123,7 @@ def pass_lines(sm, mach, arrival, lines, room):
 
 @njit(cache=True, nogil=True)
 def leave_buffer(sm, mach, time, arrival, waves, earliest, beside_stores=False):
-    """From the front of the buffer through the data stage, in order: (when the front is left, when it has passed).
+    """From the front of the buffer through the data stage, in order; returns when it has passed.
 
     It is at the front not before ``time``. What cannot begin at once leaves it when one of a few places behind it is
     free, and waits there; when none is, it stays, and all behind it wait (access_reads.csv).
@@ -139,7 +139,7 @@ def leave_buffer(sm, mach, time, arrival, waves, earliest, beside_stores=False):
         sm.waiting[place] = begun + mach.waiting_return
     sm.front = min(left, begun)
     keep_buffer(sm, mach, 1, sm.front)
-    return sm.front, passed
+    return passed
 
 
 @njit(cache=True, nogil=True)
