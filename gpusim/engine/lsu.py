@@ -25,7 +25,13 @@ from gpusim.engine.queues import (
     pass_buffer,
     take_head,
 )
-from gpusim.engine.register_reads import cross_data, operands_read, read_operands, uses_tensor
+from gpusim.engine.register_reads import (
+    addresses_cross,
+    cross_data,
+    operands_read,
+    read_operands,
+    uses_tensor,
+)
 from gpusim.engine.resources import (
     leave_buffer,
     leave_unhindered,
@@ -307,8 +313,8 @@ def accept(st, mach, ops, acc, bases, win, s, time):
         record_stage(win, sm, w, warp, row.pc, op, np.int64(1))
     else:
         late = mach.write_beside_tensor if uses_tensor(part, time) else 0
+        sm.address_path = time + addresses_cross(part, win, row, time)
         start = read_operands(part, mach, win, row, time)
-        sm.address_path = time + row.address_cycles
         if row.data_turns:
             start += cross_data(sm, part, row, start)
         if work == SIGNALS:

@@ -11,8 +11,8 @@ from gpusim.arch.instructions import Pipe
 from gpusim.engine.image import ACTIVE
 from gpusim.engine.state import HOLDS, TENSOR_READS, VECTOR_PLACES
 
-__all__ = ["charge_vector", "cross_data", "dispatch_time", "hold_tensor", "operands_read", "read_operands",
-           "reads_of_kinds", "uses_tensor"]
+__all__ = ["addresses_cross", "charge_vector", "cross_data", "dispatch_time", "hold_tensor", "operands_read",
+           "read_operands", "reads_of_kinds", "uses_tensor"]
 
 LSU, NO_PIPE, UNIFORM, TENSOR = int(Pipe.lsu), int(Pipe.none), int(Pipe.uniform), int(Pipe.tensor)
 
@@ -63,6 +63,21 @@ def charge_vector(part, win, row, time):
         part.tensor_due += hold_tensor(part, cost)
 
 
+@njit(cache=True, nogil=True, forceinline=True)
+def cycles_beside(part, reads, registers):
+    """How long the LSU takes for so many registers beside tensor instructions."""
+    return np.int64(registers * (part.tensor_interval / reads.registers + reads.register_cost))
+
+
+@njit(cache=True, nogil=True)
+def addresses_cross(part, win, row, time):
+    """For how long an instruction has the way of addresses that all sub-partitions share: a copy from its first one to
+    its second one, which beside a tensor instruction is read in the next interval (tensor_shares.csv, four askers)."""
+    if row.address_cycles > 1 and uses_tensor(part, time):
+        return cycles_beside(part, win.reads[part.tensor_reads], row.address_cycles - 1)
+    return np.int64(row.address_cycles)
+
+
 @njit(cache=True, nogil=True)
 def read_operands(part, mach, win, row, time):
     """The LSU reads the registers of an instruction that it takes at ``time``; returns when it begins to.
@@ -75,10 +90,9 @@ def read_operands(part, mach, win, row, time):
     start, free, hold = time, time + row.path_cycles, row.hold_cycles
     if uses_tensor(part, time):
         reads = win.reads[part.tensor_reads]
-        each = part.tensor_interval / reads.registers + reads.register_cost
         start = max(time, part.tensor_start + reads.triple_after)
-        start += max(0, np.int64((row.registers - 1) * each) - row.lead_cycles)
-        free = max(free, time + np.int64(row.registers * each))
+        start += max(0, cycles_beside(part, reads, row.registers - 1) - row.lead_cycles)
+        free = max(free, time + cycles_beside(part, reads, row.registers))
         hold_tensor(part, row.registers * reads.register_cost)
         hold = row.registers * mach.register_read
     part.operand_free = free

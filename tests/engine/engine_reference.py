@@ -600,7 +600,7 @@ class Sm:
         per_register, delay = 128 / self.gpu.mio.operand_bytes_per_cycle, self.gpu.mio.read_release_base_cycles
         registers = self._registers(warp, row, kind)
         mio = self.gpu.mio
-        self.addresses.serve(now, mio.copy_address_cycles if kind == Kind.async_copy else mio.address_cycles)
+        self.addresses.serve(now, part.cycles_between(self.gpu, now) if kind == Kind.async_copy else mio.address_cycles)
         lead = int(np.ceil((registers - 1) * per_register))
         start = part.begins_to_read(self.gpu, registers, lead, now)
         cycles = int(np.ceil(registers * per_register))

@@ -143,6 +143,11 @@ class Part:
         beside = self.cycles_beside(registers) if self.uses_tensor(now) else 0
         return max(alone, beside, gpu.mio.address_interval_cycles)
 
+    def cycles_between(self, gpu: GpuSpec, now: int) -> int:
+        """From a copy's first address to its last one, for which no other sub-partition sends one."""
+        cycles = gpu.mio.copy_address_cycles
+        return self.cycles_beside(cycles - 1) if cycles > 1 and self.uses_tensor(now) else cycles
+
     def cycles_beside(self, registers: int) -> int:
         """How long so many registers take beside tensor instructions."""
         return int(registers * (self.tensor_interval / self.reads.registers + self.reads.register_cost_cycles))

@@ -197,6 +197,21 @@ def test_registers_take_an_interval_of_the_tensor_pipe_each(what: str) -> None:
     assert simulated == pytest.approx((line.asking_cycles / line.batches - loops) / BATCH, rel=0.02)
 
 
+@pytest.mark.parametrize("tensor", [1, 2])
+@pytest.mark.parametrize(("what", "waits"), [("LDSM.16.M88", False), ("STS.64", False), ("STS.128", False),
+                                             ("LDGSTS", True)])
+def test_copies_of_all_sub_partitions_wait_for_each_others_addresses(what: str, waits: bool, tensor: int) -> None:
+    """Beside tensor instructions a copy's second address comes an interval behind its first one, and until then it has
+    the way that all share: four sub-partitions get a copy in four intervals each, not in three."""
+    idle, line = SHARES.loc["NOP", 1, 1, tensor, 1], SHARES.loc[what, 1, 0, tensor, 4]
+    loops = idle.asking_cycles / idle.batches - 2 * BATCH
+    ask = loop([Row(ASKING[what][0], stall=2, access="a")], 120, "ask")
+    result = run(program([(4 * tensor, BUSY), (4, ask)], memory_of(what)), small_gpu())
+    simulated = np.mean([np.diff(issue_cycles(result, 4 * tensor + warp)[20:110]).mean() for warp in range(4)])
+    assert simulated == pytest.approx(7 * (4 if waits else ASKING[what][2]), abs=0.1)
+    assert simulated == pytest.approx((line.asking_cycles / line.batches - loops) / BATCH, rel=0.08)
+
+
 def test_copies_come_every_six_cycles_beside_no_tensor_instructions() -> None:
     copies = loop(rows("LDGSTS stall=6 access=c"), 40, "copy")
     issued = issue_cycles(run(program([(1, copies)], {"c": Memory("CPA16", lines=4)}), small_gpu()))
