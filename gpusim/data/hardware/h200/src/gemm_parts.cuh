@@ -1,5 +1,6 @@
 // src/gemm.cu's kernel for SMs that are chosen (`on`; CTAs of others leave at once) and with parts left out: bit 0 of V its copies, bit 1 its
-// ldmatrix, bit 2 its tensor instructions (all but two per k-step with bit 3). Where each CTA ran is in smids, its first clock in starts.
+// ldmatrix, bit 2 its tensor instructions (all but two per k-step with bit 3), bit 4 waits for copies, bit 5 barriers, bit 9 copies of B; bit 6: copies
+// of zeros, bit 7: always the same k, bit 8: to a place of their own. Where each CTA ran is in smids, its first clock in starts.
 #pragma once
 #include <cstdio>
 #include <cstdlib>
@@ -20,14 +21,14 @@ template<int BK,int SW> struct Sm { static constexpr int LD = BK + (SW==1?8:0);
 template<int BM,int BN,int BK,int WM,int WN,int ST,int SW,int V>
 __global__ void __launch_bounds__((BM/WM)*(BN/WN)*32) gemm(const half*__restrict__ A,const half*__restrict__ B,half*__restrict__ D,int M,int N,int K,long long*cyc,const unsigned char*__restrict__ on){ unsigned smid; asm volatile("mov.u32 %0,%%smid;":"=r"(smid)); if(!on[smid]) return;
   using S=Sm<BK,SW>; constexpr int NT=(BM/WM)*(BN/WN)*32, C=BK/8, AS=BM*S::LD, BS=BN*S::LD;
-  extern __shared__ __align__(1024) half sm[]; half*sA=sm; half*sB=sm+ST*AS; uint32_t a0=(uint32_t)__cvta_generic_to_shared(sA), b0=(uint32_t)__cvta_generic_to_shared(sB);
+  constexpr int XO=(V&256)?ST*(AS+BS)*2:0; extern __shared__ __align__(1024) half sm[]; half*sA=sm; half*sB=sm+ST*AS; uint32_t a0=(uint32_t)__cvta_generic_to_shared(sA), b0=(uint32_t)__cvta_generic_to_shared(sB);
   int tid=threadIdx.x,lane=tid&31,warp=tid>>5,wm=warp%(BM/WM),wn=warp/(BM/WM); int bm=blockIdx.x*BM,bn=blockIdx.y*BN; 
   long long t0=clock64();
   auto load=[&](int st,int kt){
     #pragma unroll
-    for(int i=0;i<BM*C/NT;i++){ int id=tid+i*NT,r=id/C,c=id%C; const half*g=A+(size_t)(bm+r)*K+kt*BK+c*8; asm volatile("cp.async.cg.shared.global.L2::128B [%0],[%1],16;"::"r"(a0+(st*AS+S::off(r,c))*2),"l"(g):"memory"); }
+    for(int i=0;i<BM*C/NT;i++){ int id=tid+i*NT,r=id/C,c=id%C; const half*g=A+(size_t)(bm+r)*K+kt*BK+c*8; if constexpr(V&64) asm volatile("cp.async.cg.shared.global.L2::128B [%0],[%1],16,%2;"::"r"(a0+(st*AS+S::off(r,c))*2+XO),"l"(g),"r"(0):"memory"); else asm volatile("cp.async.cg.shared.global.L2::128B [%0],[%1],16;"::"r"(a0+(st*AS+S::off(r,c))*2+XO),"l"(g):"memory"); }
     #pragma unroll
-    for(int i=0;i<BN*C/NT;i++){ int id=tid+i*NT,r=id/C,c=id%C; const half*g=B+(size_t)(bn+r)*K+kt*BK+c*8; asm volatile("cp.async.cg.shared.global.L2::128B [%0],[%1],16;"::"r"(b0+(st*BS+S::off(r,c))*2),"l"(g):"memory"); } };
+    for(int i=0;i<((V&512)?0:BN*C/NT);i++){ int id=tid+i*NT,r=id/C,c=id%C; const half*g=B+(size_t)(bn+r)*K+kt*BK+c*8; if constexpr(V&64) asm volatile("cp.async.cg.shared.global.L2::128B [%0],[%1],16,%2;"::"r"(b0+(st*BS+S::off(r,c))*2+XO),"l"(g),"r"(0):"memory"); else asm volatile("cp.async.cg.shared.global.L2::128B [%0],[%1],16;"::"r"(b0+(st*BS+S::off(r,c))*2+XO),"l"(g):"memory"); } };
   int KT=K/BK;
   #pragma unroll
   for(int s=0;s<ST-1;s++){ if(s<KT) load(s,s); asm volatile("cp.async.commit_group;"); }
@@ -43,9 +44,9 @@ __global__ void __launch_bounds__((BM/WM)*(BN/WN)*32) gemm(const half*__restrict
   for(int kt=0;kt<KT;kt++){
     #pragma unroll
     for(int ks=0;ks<BK/16;ks++){
-      if(ks==BK/16-1){ asm volatile("cp.async.wait_group %0;"::"n"(ST-2):"memory"); __syncthreads(); rd=(rd+1==ST)?0:rd+1; }
+      if(ks==BK/16-1){ if constexpr(!(V&16)) asm volatile("cp.async.wait_group %0;"::"n"(ST-2):"memory"); if constexpr(!(V&32)) __syncthreads(); rd=(rd+1==ST)?0:rd+1; }
       if((V&2)==0) ldf((ks+1)&1,rd,(ks+1)%(BK/16));
-      if(ks==0){ int nk=kt+ST-1; if((V&1)==0) if(nk<KT) load(wr,nk); asm volatile("cp.async.commit_group;"); wr=(wr+1==ST)?0:wr+1; }
+      if(ks==0){ int nk=kt+ST-1; if((V&1)==0) if(nk<KT) load(wr,(V&128)?0:nk); asm volatile("cp.async.commit_group;"); wr=(wr+1==ST)?0:wr+1; }
       #pragma unroll
       for(int i=0;i<WM/16;i++)
         #pragma unroll
