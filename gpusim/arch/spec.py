@@ -104,7 +104,7 @@ class Mio(Section):
     register_read_cycles: Count = Field(description="Cycles for which the dispatcher waits for a read of the LSU.")
     registers_per_read: Count = Field(description="Registers that the LSU reads at once.")
     address_cycles: Count = Field(description="Least cycles between those that it takes from all sub-partitions.")
-    copy_address_cycles: Count = Field(description="The same behind an LDGSTS: from its first address to its second one, "
+    copy_address_cycles: Count = Field(description="The same behind an LDGSTS: from its first address to its second, "
                                                    "which comes an interval later beside tensor instructions.")
     store_data_bytes_per_cycle: Count = Field(description="What stores of all sub-partitions store, on its way to the "
                                               "LSU: beside addresses, with the upper half of those of global memory.")
