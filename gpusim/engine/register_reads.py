@@ -73,9 +73,10 @@ def cycles_beside(part, reads, registers):
 def addresses_cross(part, win, row, time):
     """For how long an instruction has the way of addresses that all sub-partitions share: a copy from its first one to
     its second one, which beside a tensor instruction is read in the next interval (tensor_shares.csv, four askers)."""
-    if row.address_cycles > 1 and uses_tensor(part, time):
-        return cycles_beside(part, win.reads[part.tensor_reads], row.address_cycles - 1)
-    return np.int64(row.address_cycles)
+    alone = np.int64(row.address_cycles)
+    if alone > 1 and uses_tensor(part, time):
+        return max(alone, cycles_beside(part, win.reads[part.tensor_reads], alone - 1))
+    return alone
 
 
 @njit(cache=True, nogil=True)

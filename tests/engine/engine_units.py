@@ -145,8 +145,8 @@ class Part:
 
     def cycles_between(self, gpu: GpuSpec, now: int) -> int:
         """From a copy's first address to its last one, for which no other sub-partition sends one."""
-        cycles = gpu.mio.copy_address_cycles
-        return self.cycles_beside(cycles - 1) if cycles > 1 and self.uses_tensor(now) else cycles
+        alone = gpu.mio.copy_address_cycles
+        return max(alone, self.cycles_beside(alone - 1)) if self.uses_tensor(now) else alone
 
     def cycles_beside(self, registers: int) -> int:
         """How long so many registers take beside tensor instructions."""
