@@ -20,13 +20,13 @@ NONE, ALL, LONGEST_STALL = 7, 63, 11
 FIRST, LAST, TURN, USE = 9, 11, 22, 23  # registers: both clocks, the count of rounds, what is moved to
 ROUNDS, BEFORE = 5, 20  # cycles from the first clock to cycle 0 of a program
 
-PROGRAMS = {
-    "L": "0L", "HL": "-1H 0L", "L.L": "0L 7L", "HL.L": "-1H 0L 7L", "HL.HL": "-1H 0L 6H 7L", "L.HL": "0L 6H 7L",
-    "HL.HL.HL": "-1H 0L 6H 7L 13H 14L", "L.L.L": "0L 7L 14L", "L.L.HL": "0L 7L 13H 14L", "L..L": "0L 10L",
-    "L...L": "0L 12L", "H.L": "-3H 0L", "HLH": "-1H 0L 6H", "HLHH": "-1H 0L 6H 12H", "HLHHH": "-1H 0L 6H 12H 18H",
-    "HLHHHH": "-1H 0L 6H 12H 18H 24H",
-}
-"""Cycles of each HMMA and ldmatrix."""
+PROGRAMS = (
+    "0L", "-1H 0L", "0L 7L", "-1H 0L 7L",
+    "-1H 0L 6H 7L", "0L 6H 7L", "-1H 0L 6H 7L 13H 14L", "0L 7L 14L",
+    "0L 7L 13H 14L", "0L 10L", "0L 12L", "-3H 0L",
+    "-1H 0L 6H", "-1H 0L 6H 12H", "-1H 0L 6H 12H 18H", "-1H 0L 6H 12H 18H 24H",
+)
+"""HMMA and ldmatrix by cycle."""
 
 
 def put(word: int, place: tuple[int, int], value: int) -> int:
@@ -136,13 +136,13 @@ class Room:
 def main(cubin: str, sass: str, words: str, out: str, names: str) -> None:
     room, rows = Room(cubin, sass, words), []
     with Path(out).open("wb") as archive:
-        for name, text in PROGRAMS.items():
+        for text in PROGRAMS:
             for mask in (1, 3, 7, 15):
                 for wanted in range(text.count("L")):
                     for shift in range(3):
                         data = room.written(room.program(text, wanted, shift))
                         archive.write(struct.pack("II", mask, len(data)) + data)
-                        rows.append(f"{name},{mask.bit_count()},{wanted},{shift}")
+                        rows.append(f"{text},{mask.bit_count()},{wanted},{shift}")
     Path(names).write_text("\n".join(rows) + "\n")
 
 
