@@ -8,7 +8,7 @@ from numba import njit
 from gpusim.engine.gpc import turn_wait
 from gpusim.engine.memory_state import COALESCER_ENTRIES, MEMORY_COUNTERS
 from gpusim.engine.places import copy_slice, locate, mix, pick
-from gpusim.engine.slices import bits, find, read_home, read_near, touch, write_wait
+from gpusim.engine.slices import bits, find, read_home, read_near, touch, write_copies, write_wait
 from gpusim.engine.views import prefetch
 
 __all__ = ["ask_port", "ask_slice", "expect_line", "fence_writes", "foresee_line", "pass_port", "read_line",
@@ -121,6 +121,7 @@ def write_line(mem, mach, port, place, mask, turns, now):
     way = touch(mem, mach, place, place.slice)
     way.valid |= mask
     way.dirty |= mask
+    write_copies(mem, mach, port.partition, place, mask)
     performed = max(way.ready, arrival + max(near_wait, write_wait(mem, mach, place.slice, now, turns)))
     total.last_write, port.confirmed = max(total.last_write, performed), max(port.confirmed, performed + back)
     port.unfenced = max(port.unfenced, mach.l2_latency / 2 + 2 * back)

@@ -8,7 +8,8 @@ from numba import njit
 from gpusim.engine.memory_state import MEMORY_COUNTERS, NEAR
 from gpusim.engine.places import copy_slice, mix, pick
 
-__all__ = ["bits", "find", "read_home", "read_near", "refresh_wait", "slice_wait", "touch", "wait", "write_wait"]
+__all__ = ["bits", "find", "read_home", "read_near", "refresh_wait", "slice_wait", "touch", "wait", "write_copies",
+           "write_wait"]
 
 READ, HIT, FABRIC, DRAM_READ, DRAM_WRITTEN = (MEMORY_COUNTERS.index(name) for name in (
     "l2_sectors_read", "l2_sector_hits_read", "l2_sectors_fabric", "dram_bytes_read", "dram_bytes_written"))
@@ -94,6 +95,23 @@ def write_wait(mem, mach, k, now, turns):
     Reads take nothing of that, nor the other way round (reads_beside_writes.csv)."""
     cycles = max(turns * mach.slice_write_cycles_per_turn, mach.slice_write_cycles_least)
     return wait(mem.write_free, k, now, cycles)
+
+
+@njit(cache=True, nogil=True)
+def write_copies(mem, mach, partition, place, mask):
+    """What a write by an SM of ``partition`` does to copies of a line that stand beside its owner: that partition's own
+    has the sectors from now on, those of others are stale, whatever part was written (written_copies.csv)."""
+    for other in range(mach.partitions):
+        k = copy_slice(mach, place, other)
+        if k == place.slice:
+            continue
+        if other == partition:
+            way = touch(mem, mach, place, k)
+            way.valid |= mask
+        else:
+            y = find(mem, mach, place, k)
+            if y >= 0:
+                mem.ways[k, place.set, y].valid = 0
 
 
 @njit(cache=True, nogil=True)

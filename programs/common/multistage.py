@@ -68,7 +68,6 @@ def multistage(ctx: Context, loop: MainLoop, num_stages: int, clear: str, *, fir
         if clear == "clear_last_stage":
             for operand in loop.operands:
                 operand.copies.clear_stage(num_stages - 1)
-        loop.clear()
         ctx.cp_async_wait_group(num_stages - 2)
         ctx.sync_threads()
         loop.fetch(0, 0, 0)
@@ -84,6 +83,7 @@ def multistage(ctx: Context, loop: MainLoop, num_stages: int, clear: str, *, fir
 def _fill(ctx: Context, loop: MainLoop, num_stages: int) -> None:
     """All stages but one; what lies outside is zero there in any case."""
     ctx.code([*launch_lines(ctx), *(line for operand in loop.operands for line in operand.setup())])
+    loop.clear()
     for stage in range(num_stages - 1):
         ctx.code(dead_load_lines())
         for operand in loop.operands:

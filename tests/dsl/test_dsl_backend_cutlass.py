@@ -15,6 +15,7 @@ from backend_strategies import MNEMONICS, TABLE, block, op
 import gpusim as gs
 from gpusim.arch.occupancy import occupancy
 from gpusim.dsl.backend import check_hazards, finish
+from gpusim.experiments.micro.compiled import CompiledKernel
 from gpusim.program import Program
 
 H200 = Path(gs.__file__).parent / "data" / "hardware" / "h200"
@@ -136,6 +137,23 @@ def test_multistage_loops_issue_in_the_time_of_ptxas() -> None:
     ours = np.array([int(iteration(kernel)[0]["stall"].sum()) for kernel in MULTISTAGE.index])
     error = ours / MULTISTAGE.stall_sum.astype(int).to_numpy() - 1
     assert np.abs(error).mean() < 0.05 and np.abs(error).max() < 0.17, dict(zip(MULTISTAGE.index, error, strict=True))
+
+
+REPLAYED = sorted(set(pd.read_csv(H200 / "cutlass_replays.csv").kernel).intersection(MULTISTAGE.index))
+
+
+def before_first_copy(mnemonics: list[str]) -> int:
+    return next(row for row, mnemonic in enumerate(mnemonics) if mnemonic.startswith("LDGSTS"))
+
+
+@pytest.mark.parametrize("kernel", REPLAYED)
+def test_set_up_code_stands_in_front_of_the_first_copy(kernel: str) -> None:
+    """So copies begin when ptxas' do, within a fifth of the instructions before them."""
+    text = CompiledKernel("cutlass_replays", kernel).text
+    code = re.findall(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+ )?([A-Z][^ ;]*)[^;]*;", text)
+    statics, ops = program(kernel).statics, program(kernel).classes[0].roles[0].ops
+    ours = before_first_copy([statics[pc].mnemonic for pc in ops["pc"]])
+    assert ours == pytest.approx(before_first_copy(code), rel=0.2)
 
 
 def cases(kernels: list[str], misses: Mapping[str, str]) -> list[object]:

@@ -57,7 +57,8 @@ def test_memory_stays_between_its_synchronisations(given_block: Block) -> None:
         group = pair == {Kind.commit, Kind.async_copy}
         copies = pair == {Kind.async_copy}
         conflict = keys[first] >= 0 and keys[first] == keys[second] and pair & writers
-        if both_sync or fenced or group or copies or conflict or kinds[second] == Kind.branch:
+        pointers = pair == {Kind.global_load, Kind.global_store}
+        if both_sync or fenced or group or copies or conflict or pointers or kinds[second] == Kind.branch:
             assert place[first] < place[second], (first, second)
 
 
@@ -257,6 +258,25 @@ def test_copies_have_their_addresses_one_after_the_other() -> None:
     place = {row: position for position, row in enumerate(order)}
     assert [row for row in order if row >= 6] == [6, 7, 8]
     assert place[3] < place[5] and place[0] < place[1] < place[2]
+
+
+def test_no_load_from_global_memory_passes_a_store() -> None:
+    """Their pointers may be equal, as those of C and D in an epilogue; what waits for the load is far from it then."""
+    store, load = op("STG.E", (0, 0), (0, 2), (2, 1)), op("LDG.E", (4, 1), (6, 2))
+    late = [op("IMAD", (2, 1), (8, 1)), store, load, op("IMAD", (5, 1), (4, 1))]
+    assert schedule(block(*late))[1] == [0, 1, 2, 3]
+    assert schedule(block(load, *late[:2]))[1].index(0) < schedule(block(load, *late[:2]))[1].index(2)
+
+
+@pytest.mark.parametrize("leads_to_copy", [False, True])
+def test_set_up_stays_in_front_of_the_first_copy(leads_to_copy: bool) -> None:
+    """Accumulators that are cleared, and what later copies need; a load of shared memory draws that forward."""
+    setup = [op("LEA", (20 + n, 1), (60, 1)) for n in range(6)]
+    copies = [op("LDGSTS.E.BYPASS.LTC128B.128", (0, 0), (20 + n if n and leads_to_copy else 70, 1), (72, 2))
+              for n in range(6)]
+    order = schedule(block(*setup, *copies, op("LDGDEPBAR"), op("DEPBAR.LE"), op("BAR.SYNC.DEFER_BLOCKING"),
+                           op("LDSM.16.M88.4", (100, 4), (74, 1))))[1]
+    assert max(order.index(row) for row in range(1, 6)) < order.index(len(setup))
 
 
 def test_dead_loads_stay_in_front_of_the_first_copy() -> None:

@@ -51,6 +51,7 @@ def dependence_graph(code: Sequence[Instruction], keys: np.ndarray) -> Graph:
     graph = Graph([{} for _ in code])
     _registers(graph, code)
     _memory_keys(graph, code, keys.tolist())
+    _global_order(graph, code)
     _volatile_order(graph, code)
     _synchronisation(graph, code)
     _fences(graph, code)
@@ -93,6 +94,24 @@ def _memory_keys(graph: Graph, code: Sequence[Instruction], keys: Sequence[int])
             last_write[key] = row
         else:
             reads_since.setdefault(key, []).append(row)
+
+
+def _global_order(graph: Graph, code: Sequence[Instruction]) -> None:
+    """Pointers may be equal: no load from global memory passes a store or an atomic, no such write a load. Behind a
+    synchronisation all of them stay anyway."""
+    loads: list[int] = []
+    writes: list[int] = []
+    for row, instruction in enumerate(code):
+        if instruction.kind in ASYNC_ORDER and instruction.kind != Kind.commit:
+            loads, writes = [], []
+        elif instruction.kind == Kind.global_load:
+            for earlier in writes:
+                graph.add(earlier, row, 1)
+            loads.append(row)
+        elif instruction.kind in (Kind.global_store, Kind.atomic):
+            for earlier in loads:
+                graph.add(earlier, row, 1)
+            writes.append(row)
 
 
 def _volatile_order(graph: Graph, code: Sequence[Instruction]) -> None:

@@ -81,8 +81,12 @@ def list_schedule(code: Sequence[Instruction], graph: Graph, missing_registers: 
        (gpusim.dsl.backend.reuse), it waits for that only, and mostly begins in front of the barrier.
     9. Fragment loads of the next turn, behind the last barrier, wait until no more tensor work is left than their own
        intervals and REFILL_CYCLES.
+    10. In a block without tensor instructions what leads to copies, or to nothing in the block (cleared accumulators),
+       stays in front of the first copy where the source has it there: 175 to 259 instructions besides those that clear
+       in 22 CUTLASS 2.x kernels for tensor cores (of those 8 to 14 come later, as temporaries have their registers).
     """
     _keep_behind_barriers(code, graph)
+    _keep_before_copies(code, graph)
     order = _Scheduler(code, graph, missing_registers).run()
     carried = _idle_rows(code)
     idle = {row for rows in carried.values() for row in rows}
@@ -126,6 +130,19 @@ def _keep_behind_barriers(code: Sequence[Instruction], graph: Graph) -> None:
                 released.add(row)
             else:
                 graph.add(barrier, row, 1)
+
+
+def _keep_before_copies(code: Sequence[Instruction], graph: Graph) -> None:
+    """Rule 10. Copies are volatile in CUDA C++, and ptxas does not let them pass the code around them by much."""
+    if has_tensor_work(code):
+        return
+    first = next((row for row, instruction in enumerate(code) if instruction.kind == Kind.async_copy), 0)
+    leads = [instruction.kind == Kind.async_copy for instruction in code]
+    for row in reversed(range(len(code))):
+        leads[row] |= any(leads[later] for later in graph.after[row])
+    for row in range(first):
+        if code[row].kind == Kind.alu and (leads[row] or not graph.after[row]):
+            graph.add(row, first, 1)
 
 
 def _path_cycles(code: Sequence[Instruction], graph: Graph, slack: Mapping[int, int],
