@@ -875,8 +875,8 @@ class Sm:
         self, queued: Queued, time: int, arrived: Callable[[int], None] | None, turns: Turns, skip: int = 0,
         fill: Fill | None = None,
     ) -> None:
-        """Send an access to the memory system, reads behind all stores so far; ``skip``: lines that it does not ask for,
-        a bit each."""
+        """Send an access to the memory system, reads behind all stores so far; ``skip``: lines it does not ask for, a bit
+        each."""
         warp, row, request = queued.warp, queued.row, np.zeros(1, REQUEST_RECORD)
         table = warp.role.accesses
         base = self.program.cta_bases[warp.cta, table.tensor[row["access"]]] + row["global_offset"]
