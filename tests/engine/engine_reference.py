@@ -875,7 +875,7 @@ class Sm:
         self, queued: Queued, time: int, arrived: Callable[[int], None] | None, turns: Turns, skip: int = 0,
         fill: Fill | None = None,
     ) -> None:
-        """Send an access to the memory system, reads behind all stores so far; ``skip``: lines it does not ask for, a bit
+        """Send an access to the memory system, reads behind all stores so far; ``skip``: lines not asked for, a bit
         each."""
         warp, row, request = queued.warp, queued.row, np.zeros(1, REQUEST_RECORD)
         table = warp.role.accesses
