@@ -1,9 +1,10 @@
-"""Puts six clocks into a copy of CUTLASS 4.2's gemm/kernel/gemm.h and prints them by CTA: split_marks.csv.
+"""Puts clocks into a copy of CUTLASS 4.2's gemm/kernel/gemm.h and semaphore.h and prints them by CTA: split_marks.csv.
 
 In a copy of bench.h and main.cu with CUTLASS 4.2's headers in inc/: python split_marks.py, then nvcc -O3 -std=c++17
 -arch=sm_90a -I inc main.cu k_1.cu, and NAME M N K SLICES. Each run launches four times; of the last one, by CTA, from
-the first clock of its SM's first CTA: its first clock, then means over warps of the clocks in front of the main loop,
-behind it, behind the wait for the semaphore, behind the epilogue, and the last one behind the release.
+the first clock of its SM's first CTA: means over warps of the clocks at the begin, in front of the main loop, behind
+it, behind the wait for the semaphore, the epilogue, the barrier behind that and the release; and how often it polled.
+Lines that begin with w are a CTA's warps.
 """
 from pathlib import Path
 
