@@ -235,7 +235,7 @@ def requests_sent(access, skip):
 
 
 @njit(cache=True, nogil=True)
-def pass_port(sm, row, time):
+def leave_sm(sm, row, time):
     """When a request leaves the SM: reads go behind the lines of all stores that the unit has taken before, through the
     same port (loads_behind_writes.csv); stores have had their turn."""
     return time if writes(row) else max(time, sm.write_port)
@@ -261,7 +261,7 @@ def reach_memory(st, mach, acc, bases, win, s, w, row, op, token, start):
             record_stage(win, sm, w, warp, row.pc, op, np.int64(access.data_cycles))
     if number or not row.cached:
         request = win.requests[win.counts[0]]
-        post(sm, warp, request, base, access, s, w, row, op, pass_port(sm, row, leaves), token, number, skip)
+        post(sm, warp, request, base, access, s, w, row, op, leave_sm(sm, row, leaves), token, number, skip)
         if not request.is_write:
             request.reads = requests_sent(access, skip)
             sm.under_way += request.reads
