@@ -8,12 +8,7 @@ first to the last clock of a CTA (of WARPS warps). Under ncu all four count: cut
 import sys
 from pathlib import Path
 
-def edit(path, *changes):
-    text = path.read_text()
-    for old, new in changes:
-        assert text.count(old) >= 1, old
-        text = text.replace(old, new, 1)
-    path.write_text(text)
+from edits import edit
 
 MARKS = "struct Marks { long long entry, mma, epilogue, end; int sm, pad; };\nstatic __device__ Marks marks[65536];\n"
 STORE = """

@@ -8,16 +8,7 @@ Lines that begin with w are a CTA's warps.
 """
 from pathlib import Path
 
-HERE = Path(__file__).parent
-
-
-def edit(path, *changes):
-    text = path.read_text()
-    for old, new in changes:
-        assert text.count(old) >= 1, old
-        text = text.replace(old, new, 1)
-    path.write_text(text)
-
+from edits import edit
 
 CONFIG = "CONFIG(F16, F16, float, TN, SHAPE({}), SHAPE({}), SHAPE(16, 8, 16), 4)"
 Path("k_1.cu").write_text('#include "bench.h"\n' + "\n".join(

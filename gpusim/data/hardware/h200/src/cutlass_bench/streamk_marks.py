@@ -8,12 +8,7 @@ behind sums and epilogue (twice).
 """
 from pathlib import Path
 
-def edit(path, *changes):
-    text = path.read_text()
-    for old, new in changes:
-        assert text.count(old) >= 1, old
-        text = text.replace(old, new, 1)
-    path.write_text(text)
+from edits import edit
 
 Path("k_1.cu").write_text('#include "bench.h"\nSTREAMK("h_128x128x32", CONFIG(F16, F16, float, TN, '
                           'SHAPE(128, 128, 32), SHAPE(64, 64, 32), SHAPE(16, 8, 16), 4))\n')
