@@ -32,8 +32,7 @@ Rate = Annotated[float, Field(gt=0, strict=True)]
 
 class Clock(Section):
     sm_mhz: Rate = Field(description="Maximum SM clock; rates and latencies of L2 and DRAM are given in its cycles.")
-    tensor_pct: Rate = Field(le=100, description="Clock of SMs, in per cent of the maximum, when more than "
-                                                 "launch.few_sms of them run tensor instructions.")
+    tensor_pct: Rate = Field(le=100, description="Clock of SMs with tensor instructions, in per cent of the maximum.")
     memory_mhz: Rate = Field(description="Maximum memory clock.")
 
 
@@ -233,8 +232,7 @@ class Dram(Section):
 
 
 class LaunchCost(Section):
-    few_sms: Amount = Field(description="SMs at most that leave a GPC idle, whose faster clock the profiler reports.")
-    gpc_spread_pct: Rate = Field(description="By how much the fastest GPC is above the slowest where more SMs work.")
+    gpc_spread_pct: Rate = Field(description="By how much the fastest GPC is above the slowest where all of them work.")
     start_cycles: Cycles = Field(description="From the start of the kernel to its first CTAs.")
     end_cycles: Cycles = Field(description="From the last write to the end of the kernel.")
     cta_gap_cycles: Count = Field(description="From the end of a CTA to the start of its successor on the SM.")

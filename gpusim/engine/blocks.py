@@ -14,7 +14,12 @@ from gpusim.engine.fetch import ColdStart, constant_cycles, first_code_cycles
 from gpusim.engine.image import ProgramImage
 from gpusim.engine.state import WARP, SmState
 
-__all__ = ["BlockScheduler", "fill_order"]
+__all__ = ["BlockScheduler", "fill_order", "runs_alone"]
+
+
+def runs_alone(runs: Sequence[tuple[int, int]]) -> int:
+    """How many runs of one SM come first."""
+    return next((number for number, (_, sms) in enumerate(runs) if sms > 1), len(runs))
 
 
 def fill_order(runs: Sequence[tuple[int, int]], num_ctas: int) -> np.ndarray:
@@ -25,7 +30,7 @@ def fill_order(runs: Sequence[tuple[int, int]], num_ctas: int) -> np.ndarray:
     """
     sizes = np.array([size for _, size in runs])
     first = np.append(0, np.cumsum(sizes))
-    alone = int(np.argmax(sizes > 1)) if (sizes > 1).any() else len(sizes)
+    alone = runs_alone(runs)
     wanted, room = num_ctas - int(first[alone]), int(sizes[alone:].sum())
     if not 0 < wanted < room:
         return np.arange(first[-1])

@@ -99,7 +99,7 @@ def simulate(
     check_clusters(program, spec, blocks_per_sm)
     began = time.perf_counter()
     image = image_of(program, spec)
-    clock_mhz = _clock_mhz(image, program, spec)
+    clock_mhz = _clock_mhz(image, spec)
     machine = at_clock(machine_of(spec, policy=policy), clock_mhz / spec.clock.sm_mhz)
     machine = machine._replace(uniform_constant=constant_cycles(program.num_ctas, image.warps_per_cta, spec),
                                cta_shared_bytes=fit.shared_bytes_per_cta)
@@ -121,9 +121,13 @@ def simulate(
     last = host.run()
     drained = max(last, int(np.ceil(memory.total[0]["last_write"])))
     cycles = drained
+    counted_mhz = clock_mhz
     if launch_overhead:
-        cycles = _elapsed(spec, blocks, _multiplies(image), start, drained) + spec.launch.end_cycles
-    result = _result(program, spec, host, cycles, clock_mhz, blocks_per_sm, time.perf_counter() - began, compiled,
+        rests = _rests(spec, blocks)
+        counted_mhz = spec.clock.sm_mhz if rests else clock_mhz
+        spread = 1 if rests else 1 + spec.launch.gpc_spread_pct / 100
+        cycles = start + round((drained - start) * counted_mhz / clock_mhz * spread) + spec.launch.end_cycles
+    result = _result(program, spec, host, cycles, counted_mhz, blocks_per_sm, time.perf_counter() - began, compiled,
                      {"fidelity": fidelity, "l2": l2, "launch_overhead": launch_overhead,
                       "policy": POLICIES[machine.policy]})
     result = extrapolate(result, ctas, slots)
@@ -156,16 +160,10 @@ def _fit(program: Program, spec: GpuSpec) -> Occupancy:
     return fit
 
 
-def _multiplies(image: ProgramImage) -> bool:
-    """Whether the program uses tensor cores."""
-    return bool(np.isin(image.ops["kind"], (Kind.mma, Kind.wgmma)).any())
-
-
-def _clock_mhz(image: ProgramImage, program: Program, spec: GpuSpec) -> float:
-    """Clock of the SMs: lower when many of them use their tensor cores."""
-    slow = _multiplies(image) and min(program.num_ctas, spec.sm.count) > spec.launch.few_sms
-    tensor_mhz = spec.clock.sm_mhz * spec.clock.tensor_pct / 100
-    return tensor_mhz if slow else spec.clock.sm_mhz
+def _clock_mhz(image: ProgramImage, spec: GpuSpec) -> float:
+    """Clock of the SMs that work: lower when they use their tensor cores."""
+    multiplies = np.isin(image.ops["kind"], (Kind.mma, Kind.wgmma)).any()
+    return spec.clock.sm_mhz * (spec.clock.tensor_pct / 100 if multiplies else 1)
 
 
 def _blocks(
@@ -195,13 +193,10 @@ def _groups(
     return groups
 
 
-def _elapsed(spec: GpuSpec, blocks: BlockScheduler, multiplies: bool, start: int, end: int) -> int:
-    """Cycles up to ``end`` as the profiler counts them: those of the GPC with the fastest clock. That is one that rests
-    while the others' tensor cores lower theirs, where so few SMs work that one rests."""
-    busy = len(np.unique(blocks.placed_on[blocks.placed_on >= 0]))
-    if multiplies and busy <= spec.launch.few_sms:
-        return start + round((end - start) * 100 / spec.clock.tensor_pct)
-    return start + round((end - start) * (1 + spec.launch.gpc_spread_pct / 100))
+def _rests(spec: GpuSpec, blocks: BlockScheduler) -> bool:
+    """Whether a GPC has no CTA and so keeps the maximum clock: the profiler counts cycles of the fastest GPC."""
+    gpcs = gpcs_of(spec)
+    return len(np.unique(gpcs[blocks.placed_on[blocks.placed_on >= 0]])) < len(np.unique(gpcs))
 
 
 def _memory(program: Program, spec: GpuSpec, l2: str) -> MemoryState:

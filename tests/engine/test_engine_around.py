@@ -1,0 +1,64 @@
+"""Compares what a profiler counts around the busiest SM with an H200 (around.csv), and with which GPCs rest: theirs is
+the fastest clock, whose cycles are counted while the others multiply."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from engine_programs import Row, program
+
+from gpusim.arch import load_gpu
+from gpusim.arch.paths import find_data
+from gpusim.engine import SimulationResult, simulate
+from gpusim.engine.clusters import cluster_order
+from gpusim.engine.gpc import gpcs_of
+
+GPU = load_gpu("h200")
+MEASURED = pd.read_csv(find_data("gpusim/data/hardware/h200/around.csv")).query("flushed == 1 and spin_cycles == 5000")
+ORDER = pd.read_csv(find_data("gpusim/data/hardware/h200/cluster_order.csv"))
+TOLERANCE_CYCLES, WITH_TWO_CLOCKS = 120, 250
+SHARED_BYTES = 120_000  # one CTA on an SM
+WORK = {"wait": "NOP", "multiply": "HMMA.16816.F32"}
+END = Row("EXIT", stall=5)
+
+
+def launch(does: str, sms: int, **shape: int) -> SimulationResult:
+    body = [*[Row(WORK[does], stall=15)] * 100, END]
+    return simulate(program(body, ctas=sms, shared_bytes=SHARED_BYTES, **shape), GPU, l2="cold", launch_overhead=True)
+
+
+@pytest.mark.parametrize(("does", "sms"), [(row.does, row.sms) for row in MEASURED.itertuples() if row.does in WORK])
+def test_a_launch_costs_as_much_around_its_busiest_sm_as_on_silicon(does: str, sms: int) -> None:
+    row = MEASURED.query(f"does == '{does}' and sms == {sms}").iloc[0]
+    clocks = row.cycles_elapsed / row.cycles_elapsed_min
+    result = launch(does, sms)
+    active = int((result.cta_end - result.cta_start).max())
+    around, measured = result.cycles - active * clocks, row.cycles_elapsed - row.active_max * clocks
+    print(does, sms, around, measured)
+    assert abs(around - measured) <= (TOLERANCE_CYCLES if clocks < 1.05 else WITH_TWO_CLOCKS)
+
+
+@pytest.mark.parametrize("sms", [4, 14, 15, 132])
+def test_tensor_work_is_counted_by_the_clock_of_a_gpc_that_rests(sms: int) -> None:
+    """Up to 14 CTAs some GPC of the H200 has none: its cycles are a tenth shorter than those of SMs that multiply."""
+    result = launch("multiply", sms)
+    rests = len(np.unique(gpcs_of(GPU)[result.cta_sm])) < len(np.unique(gpcs_of(GPU)))
+    assert rests == (sms <= 14)
+    assert result.clock_mhz == pytest.approx(1980 if rests else 1790, rel=0.001)
+    assert launch("wait", sms).clock_mhz == 1980
+
+
+@pytest.mark.parametrize(("size", "ctas", "rests"), [(2, 16, True), (4, 16, True), (2, 32, False), (4, 32, False)])
+def test_clusters_leave_gpcs_to_rest(size: int, ctas: int, rests: bool) -> None:
+    """kernels_sm90.csv: of 16 CTAs that multiply elapsed cycles are a tenth more in clusters, of 32 they are not."""
+    assert (launch("multiply", ctas, cluster=size).clock_mhz == 1980) == rests
+
+
+@pytest.mark.parametrize(("size", "ctas"), [(2, 16), (2, 32), (2, 64), (4, 16), (4, 32), (4, 64)])
+def test_clusters_go_round_the_gpcs_as_on_silicon(size: int, ctas: int) -> None:
+    """That chip's GPCs: SMs of four come by twos, then eight by sixteens in this order. Clusters of eight begin
+    elsewhere."""
+    names = dict(zip((10, 11, 8, 9, 4, 5, 6, 7, 0, 1, 2, 3), (0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3), strict=True))
+    measured = ORDER.query(f"cluster == {size} and ctas == {ctas} and cta % {size} == 0").gpc.map(names)
+    assert cluster_order(GPU.noc.gpc_runs, size, ctas // size) == measured.tolist()
