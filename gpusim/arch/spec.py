@@ -139,7 +139,11 @@ class L1(Section):
                                                 "a barrier no longer waits for an access.")
     class_lag_cycles: Cycles = Field(description="By so much both come later for each class of lines that a cp.async "
                                                  "does not write (gpusim.memory.copy_writes).")
-    tag_interval_cycles: Count = Field(description="Cycles between two lines whose tags are checked.")
+    tag_interval_cycles: Count = Field(description="Cycles between two lines whose tags are checked, and between two "
+                                                   "requests to L2.")
+    request_places: Count = Field(le=8, description="Places behind the tag stage for accesses whose requests leave.")
+    request_return_cycles: Cycles = Field(description="So long after its first request has left an access's place is "
+                                                      "free.")
     whole_line_cycles: Rate = Field(description="The same for a whole line that eight lanes of a cp.async copy.")
     copy_write_lead_cycles: Cycles = Field(
         description="Cycles that writing a cp.async takes besides its turns (gpusim.memory.copy_writes).")

@@ -17,16 +17,16 @@ __all__ = ["IMAGE_ACCESS", "access_rows"]
 
 IMAGE_ACCESS = np.dtype([
     ("first", "<i4"), ("count", "<i4"), ("tensor", "<i4"), ("wavefronts", "<u2"), ("ideal", "<u2"),
-    ("conflicts", "<f4"), ("data_cycles", "<i4"), ("early_cycles", "<i4"), ("tag_cycles", "<i4"),
+    ("conflicts", "<f4"), ("data_cycles", "<i4"), ("early_cycles", "<i4"), ("tag_cycles", "<i4"), ("ask_cycles", "<i4"),
     ("copy_cycles", "<i4"), ("copy_lag", "<i4"),
     ("bulk_bytes", "<i4"), ("cta_mask", "<i4"), ("shared_last", "<i4"), ("line_reads", "<f4"),
 ], align=True)
 """One access of one warp; first and count name rows of the requests, data_cycles what its data take of the data stage
 when they come from memory, or of the SM's port when they go there; early_cycles how many of these are over when the
-last data come, as lines pass one by one and half of them take as long as whole ones; tag_cycles what it takes of the
-tag stage; copy_cycles how long writing the data of a copy that bypasses L1 takes; copy_lag by how much later it is seen
-to have left; shared_last: highest shared address, behind the op's shared_offset; line_reads: how long a store's lines
-are read on their way to the port.
+last data come, as lines pass one by one and half of them take as long as whole ones; tag_cycles what its lines take of
+the tag stage, ask_cycles for how long its requests leave behind it; copy_cycles how long writing the data of a copy
+that bypasses L1 takes; copy_lag by how much later it is seen to have left; shared_last: highest shared address, behind
+the op's shared_offset; line_reads: how long a store's lines are read on their way to the port.
 Of a bulk copy: bulk_bytes in shared memory, wavefronts and tag_cycles what it takes of the data stage and of the TMA
 unit. Of an mbarrier op: bulk_bytes is the number of lanes that take part. cta_mask: as AccessTable has it."""
 
@@ -53,7 +53,7 @@ def access_rows(roles: list[RoleProgram], spec: GpuSpec) -> tuple[np.ndarray, np
         part["early_cycles"] = np.where(_loads(table)[:, None], part["data_cycles"] - full, 0)
         _crossings(table, part, bypasses)
         _write_cycles(table, part, spec)
-        part["tag_cycles"] = _tag_cycles(table, bypasses, spec)
+        part["tag_cycles"], part["ask_cycles"] = _tag_cycles(table, bypasses, spec)
         _copy_writes(table, part, bypasses, spec)
         _bulk_costs(table, part, spec)
         part["shared_last"] = table.shared_address.max(-1)
@@ -68,17 +68,27 @@ def _loads(table: AccessTable) -> np.ndarray:
     return np.array([operation.startswith("LDG") for operation in table.operation], bool)
 
 
-def _tag_cycles(table: AccessTable, bypasses: np.ndarray, spec: GpuSpec) -> np.ndarray:
-    """Cycles that accesses take of the tag stage, request by request; copies that bypass L1 are faster at whole lines.
+def _tag_cycles(table: AccessTable, bypasses: np.ndarray, spec: GpuSpec) -> tuple[np.ndarray, np.ndarray]:
+    """Cycles that accesses take of the tag stage, line by line, and of what asks L2, request by request; copies that
+    bypass L1 are faster at whole lines.
 
-    A copy's requests are what one wavefront can write (`gpusim.memory.async_copy.bypass_pieces`).
+    A copy's requests are what one wavefront can write (`gpusim.memory.async_copy.bypass_pieces`), so that it may ask
+    for a line several times.
     """
-    passes = np.full(len(table.requests), float(spec.l1.tag_interval_cycles))
-    taken = np.append(0.0, np.cumsum(passes))
-    passes[table.requests["sector_mask"] == WHOLE_LINE_SECTORS] = spec.l1.whole_line_cycles
-    bypass = np.append(0.0, np.cumsum(passes))
-    first, last = table.request_first, table.request_first + table.request_count
-    return np.ceil(np.where(bypasses[:, None], bypass[last] - bypass[first], taken[last] - taken[first]) - ROUNDING)
+    requests, first, last = table.requests, table.request_first, table.request_first + table.request_count
+    every = np.full(len(requests), float(spec.l1.tag_interval_cycles))
+    bypass = np.where(requests["sector_mask"] == WHOLE_LINE_SECTORS, spec.l1.whole_line_cycles, every)
+    again = np.zeros(len(requests), bool)
+    again[1:] = requests["line_offset"][1:] == requests["line_offset"][:-1]
+    again[first[first < len(requests)]] = False
+    asked, taken = (np.where(bypasses[:, None], _sums(bypass, first, last), _sums(every, first, last)),
+                    _sums(bypass * ~again, first, last))
+    return np.ceil(np.where(bypasses[:, None], taken, asked) - ROUNDING), np.ceil(asked - ROUNDING)
+
+
+def _sums(values: np.ndarray, first: np.ndarray, last: np.ndarray) -> np.ndarray:
+    sums = np.append(0.0, np.cumsum(values))
+    return sums[last] - sums[first]
 
 
 def _copy_writes(table: AccessTable, accesses: np.ndarray, bypasses: np.ndarray, spec: GpuSpec) -> None:

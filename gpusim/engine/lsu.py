@@ -33,6 +33,8 @@ from gpusim.engine.register_reads import (
     uses_tensor,
 )
 from gpusim.engine.resources import (
+    ask,
+    ask_room,
     leave_buffer,
     leave_unhindered,
     occupy_tags,
@@ -163,19 +165,20 @@ def post(sm, warp, request, base, access, s, w, row, op, time, token, number, sk
 def global_access(sm, warp, mach, row, access, stores, start):
     """LDG, STG, LDGSTS: operands, tags; then the memory system decides. Returns when the request leaves.
 
-    That is when its first tag passes; stores do not look tags up. What finds no room in the queue for the tag stage
-    waits at the front of the buffer, and all behind it wait, too. An access keeps a barrier waiting until a while
-    before the turn of the one in front of it (barrier_copies.csv); copies to few classes of lines are late in that
-    (barrier_lines.csv).
+    That is when its first tag passes, or when all requests before it have left; stores do not look tags up. What finds
+    no room in the queue for the tag stage waits at the front of the buffer, and all behind it wait, too. An access
+    keeps a barrier waiting until a while before the turn of the one in front of it (barrier_copies.csv); copies to few
+    classes of lines are late in that (barrier_lines.csv).
     """
     if writes(row):
         return store(sm, warp, mach, row, access, stores, start)
     room, before = tag_room(sm, mach, mach.access_tags), sm.tag_begun
     entered, passed = enter_tags(sm, warp, mach, row, max(start, room))
-    leaves = pass_tag_stage(sm, max(passed, start + row.operand_cycles), access.tag_cycles)
+    begun = pass_tag_stage(sm, max(passed, start + row.operand_cycles, ask_room(sm, mach)), access.tag_cycles)
     if access.copy_cycles:
-        write_copy(sm, leaves, access.copy_cycles)
-    leave_tags(sm, mach, row, entered, leaves + access.copy_lag)
+        write_copy(sm, begun, access.copy_cycles)
+    leaves = ask(sm, mach, begun, access.ask_cycles) if access.ask_cycles else begun
+    leave_tags(sm, mach, row, entered, begun + access.copy_lag)
     sm.tag_passed = sm.tag_stage + access.copy_lag
     sm.drained = max(sm.drained, entered, before - mach.tag_lead)
     keep_registers(sm, mach, row, passed)

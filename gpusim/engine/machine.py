@@ -33,6 +33,8 @@ class Machine(NamedTuple):
     tag_lead: int
     entry_lead: int
     entry_interval: int
+    ask_places: int
+    ask_return: int
     reads_under_way: int
     buffer_entries: int
     kept_registers: int
@@ -128,6 +130,7 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         tag_entries=spec.l1.tag_entries, access_tags=spec.l1.access_tag_entries,
         commit_tags=spec.l1.commit_tag_entries, tag_lead=spec.l1.tag_lead_cycles,
         entry_lead=spec.l1.entry_lead_cycles, entry_interval=spec.l1.entry_interval_cycles,
+        ask_places=spec.l1.request_places, ask_return=spec.l1.request_return_cycles,
         reads_under_way=spec.l1.reads_under_way,
         buffer_entries=spec.mio.buffer_entries,
         kept_registers=spec.mio.kept_registers, kept_return=spec.mio.kept_return_cycles,

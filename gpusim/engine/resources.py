@@ -12,6 +12,8 @@ from gpusim.engine.register_reads import hold_tensor, uses_tensor
 from gpusim.engine.rings import keep_places, places_free
 
 __all__ = [
+    "ask",
+    "ask_room",
     "hold_data_stage",
     "leave_buffer",
     "leave_unhindered",
@@ -179,6 +181,22 @@ def pass_tag_stage(sm, arrival, cycles):
     """Take the L1 tag stage; returns when the first line passes."""
     begun = max(sm.tag_stage, arrival)
     sm.tag_stage = begun + cycles
+    return begun
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def ask_room(sm, mach):
+    """When there is a place for the requests of one access more behind the tag stage."""
+    return places_free(sm.asks, sm.ask_head, mach.ask_places, 1)
+
+
+@njit(cache=True, nogil=True)
+def ask(sm, mach, looked_up, cycles):
+    """Requests of an access leave behind those of others, and keep their place until they do. A padded copy has more
+    requests than lines, so that its lines run ahead of them (barrier_copies.csv). Returns when the first one leaves."""
+    begun = max(looked_up, sm.asked)
+    sm.asked = begun + cycles
+    sm.ask_head = keep_places(sm.asks, sm.ask_head, mach.ask_places, 1, begun + mach.ask_return)
     return begun
 
 

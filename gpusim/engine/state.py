@@ -34,6 +34,8 @@ STORE_LINES = 64
 """Most lines in front of the port that stores take; how many is a number of the GPU."""
 WAITING = 8
 """Most accesses that may wait behind the load/store unit's buffer; how many is a number of the GPU."""
+ASK_PLACES = 8
+"""Most accesses whose requests wait to leave; how many is a number of the GPU."""
 PATHS = 16
 """Most paths through the data stage."""
 QUEUE = len(Pipe)
@@ -151,6 +153,8 @@ SM = np.dtype([
     ("wgmma_queued", "<i8"),  # those that first warps have issued and that the tensor pipe has not started
     ("tag_stage", "<i8"), ("write_port", "<i8"),
     ("under_way", "<i8"),  # requests of loads and copies that L2 has not answered
+    ("asked", "<i8"),  # when the requests of all accesses so far have left,
+    ("ask_head", "<i8"), ("asks", "<i8", (ASK_PLACES,)),  # and when places behind the tag stage come free, a ring
     ("copy_writes", "<i8"),  # when data of copies that bypass L1 have been written
     ("turns", "<i8"), ("answered", "<i8"),  # of the port that stores have taken; stores that L2 has, see STORE_ANSWERS
     ("barrier_unit", "<i8"), ("sequence", "<i8"), ("warp_cycles", "<i8"),

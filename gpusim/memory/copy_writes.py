@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from gpusim.memory.async_copy import bypass_pieces, writing_lanes
+from gpusim.memory.async_copy import writing_lanes
 from gpusim.memory.operations import LANES, ROW_BYTES
 
 __all__ = ["LINE_CLASSES", "REQUESTS_AT_ONCE", "classes_written", "write_turns"]
@@ -14,17 +14,18 @@ __all__ = ["LINE_CLASSES", "REQUESTS_AT_ONCE", "classes_written", "write_turns"]
 LINE_CLASSES = 4
 """Lines of shared memory whose numbers are equal modulo four cannot be written at once (copy_classes.csv)."""
 REQUESTS_AT_ONCE = 4
-PIECE_BITS = 20
+LINE_BITS = 20
 
 
 def write_turns(shared_addresses: np.ndarray, global_offsets: np.ndarray, lane_mask: np.ndarray) -> np.ndarray:
     """Turns of N copies of 16 bytes per lane: (N,) i4.
 
-    A copy's requests (a piece of a global line that goes to one shared line, `bypass_pieces`) are written four at a
-    time, in the order of their first lanes: those that go to lines of different classes at once, the others one after
-    another. Found in copy_classes.csv (H200), whose streams, a commit behind each copy, take 2 cycles a copy more than
-    this, or what the tag stage takes: 10 cycles for eight rows of 64 bytes whose four lines are of one class or of one
-    class in pairs (8 turns), 18 and 34 for rows of 32 and 16 bytes (16 and 32 turns).
+    What goes from one global line to one shared line is written together, whatever pieces it comes in (padded rows of
+    32 bytes, 24 requests of 16 lines, take 24 cycles in barrier_copies.csv), and four of these at a time, in the order
+    of their first lanes: those that go to lines of different classes at once, the others one after another. Found in
+    copy_classes.csv (H200), whose streams, a commit behind each copy, take 2 cycles a copy more than this, or what the
+    tag stage takes: 10 cycles for eight rows of 64 bytes whose four lines are of one class or of one class in pairs (8
+    turns), 18 and 34 for rows of 32 and 16 bytes (16 and 32 turns).
 
     Args:
         shared_addresses: (N, 32) byte addresses.
@@ -34,7 +35,7 @@ def write_turns(shared_addresses: np.ndarray, global_offsets: np.ndarray, lane_m
     offsets = np.ascontiguousarray(global_offsets, dtype=np.int64).reshape(-1, LANES)
     mask = np.ascontiguousarray(lane_mask, dtype=np.uint32).reshape(-1)
     shared = np.ascontiguousarray(shared_addresses, dtype=np.int64).reshape(-1, LANES)
-    requests = (offsets // ROW_BYTES << PIECE_BITS) + bypass_pieces(shared, offsets, mask)
+    requests = (offsets // ROW_BYTES << LINE_BITS) + shared // ROW_BYTES
     return _count(requests, shared, shared // ROW_BYTES % LINE_CLASSES, mask)
 
 

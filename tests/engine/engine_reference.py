@@ -20,7 +20,7 @@ from engine_warp import NO_BOARD, WarpModel
 from gpusim.arch import GpuSpec, occupancy
 from gpusim.arch.instructions import InstructionEntry, Kind, Pipe, TensorReads
 from gpusim.engine.image import ADDRESS_REGISTERS, FENCE, FLAG, image_of
-from gpusim.engine.machine import machine_of, machine_record
+from gpusim.engine.machine import at_clock, machine_of, machine_record
 from gpusim.engine.memory import serve, warm_lines
 from gpusim.engine.memory_state import new_memory
 from gpusim.engine.operands import ARRIVE_ONLY, PLAIN, VIEW
@@ -138,6 +138,7 @@ class Sm:
         self.l1 = L1Model(self._l1_bytes())
         self.under_way = 0  # requests that L2 has not answered
         self.tag_entries = deque([0] * gpu.l1.tag_entries, gpu.l1.tag_entries)
+        self.requests, self.request_places = Server(), deque([0] * gpu.l1.request_places, gpu.l1.request_places)
         self.buffer = [0] * gpu.mio.buffer_entries  # when its places come free, in order
         self.kept = deque([0] * gpu.mio.kept_registers, gpu.mio.kept_registers)
         self.waiting = [0] * gpu.mio.waiting_accesses
@@ -171,7 +172,8 @@ class Sm:
         return self.gpu.l1.capacity_bytes - carveout * 1024
 
     def _open_memory(self) -> None:
-        machine = machine_of(self.gpu)
+        multiplies = any(entry.kind in (Kind.mma, Kind.wgmma) for entry in self.entries)
+        machine = at_clock(machine_of(self.gpu), self.gpu.clock.tensor_pct / 100 if multiplies else 1)
         self.machine, self.image = machine_record(machine), image_of(self.program, self.gpu)
         roles = [id(role) for cta_class in self.program.classes for role in cta_class.roles]
         self.first_op = dict(zip(roles, self.image.role_first_op.tolist(), strict=True))
@@ -678,12 +680,16 @@ class Sm:
         is_copy = kind == Kind.async_copy
         passed = self._pass_copy(warp, max(start, room)) if is_copy else self._pass_buffer(start, room)
         self._keep(queued, passed)
-        leaves, done = self.tag_stage.serve(max(sent, passed), self._tag_cycles(warp, row))
+        begun, done = self.tag_stage.serve(max(sent, passed, self.request_places[0]), self._tag_cycles(warp, row))
         if turns := self._write_turns(warp, row):
-            _, written = self.copy_writes.serve(leaves, turns + self.gpu.l1.copy_write_lead_cycles)
+            _, written = self.copy_writes.serve(begun, turns + self.gpu.l1.copy_write_lead_cycles)
             self.tag_stage.free = done = max(done, written)
+        leaves = begun
+        if lines:
+            leaves, _ = self.requests.serve(begun, self._request_cycles(warp, row))
+            self.request_places.append(leaves + self.gpu.l1.request_return_cycles)
         lag = self._unwritten_classes(warp, row) * self.gpu.l1.class_lag_cycles
-        self._leave_tags(queued, leaves + lag)
+        self._leave_tags(queued, begun + lag)
         self.tag_passed = done + lag
         self.drained = max(self.drained, self.front, before - self.gpu.l1.tag_lead_cycles)
         if lines and self._image_row(queued)["cached"]:
@@ -798,14 +804,22 @@ class Sm:
     def _bypasses(self, row: np.void) -> bool:
         return "BYPASS" in self.program.statics[row["pc"]].mnemonic
 
-    def _tag_cycles(self, warp: WarpModel, row: np.void) -> int:
-        """One per request; cp.async is faster at whole lines."""
+    def _requests(self, warp: WarpModel, row: np.void) -> list[tuple[int, float]]:
+        """Lines that an access asks for, and for how long each request leaves: whole lines of cp.async are faster."""
         table, l1, first = warp.role.accesses, self.gpu.l1, warp.of_row(row, "request_first")
-        masks = table.requests["sector_mask"][first : first + warp.of_row(row, "request_count")]
-        if not self._bypasses(row):
-            return int(np.ceil(sum(l1.tag_interval_cycles for _ in masks) - 1e-6))
-        looked_up = sum(l1.whole_line_cycles if mask == 15 else l1.tag_interval_cycles for mask in masks)
-        return int(np.ceil(looked_up - 1e-6))
+        requests = table.requests[first : first + warp.of_row(row, "request_count")]
+        fast = l1.whole_line_cycles if self._bypasses(row) else l1.tag_interval_cycles
+        return [(int(request["line_offset"]), fast if request["sector_mask"] == 15 else l1.tag_interval_cycles)
+                for request in requests]
+
+    def _tag_cycles(self, warp: WarpModel, row: np.void) -> int:
+        """A copy's lines are looked up once, whatever pieces they come in."""
+        requests = self._requests(warp, row)
+        lines = dict(reversed(requests)).values() if self._bypasses(row) else [cycles for _, cycles in requests]
+        return int(np.ceil(sum(lines) - 1e-6))
+
+    def _request_cycles(self, warp: WarpModel, row: np.void) -> int:
+        return int(np.ceil(sum(cycles for _, cycles in self._requests(warp, row)) - 1e-6))
 
     def _written(self, warp: WarpModel, row: np.void) -> tuple[list[int], list[int], list[int]]:
         """Shared and global addresses, and the lanes that read: others write zeros, or nothing. No lanes where data go
