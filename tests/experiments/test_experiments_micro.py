@@ -113,7 +113,7 @@ def test_an_sm_has_a_thousand_rows_under_way_at_most(what: str) -> None:
 @pytest.mark.parametrize("what", ["1 SMs, 2 groups under way", "1 SMs, 2 groups under way, one more",
                                   "16 SMs, 2 groups under way", "33 SMs, 2 groups under way"])
 def test_copies_slow_each_other_down_in_l2_as_on_the_chip(what: str) -> None:
-    assert run_probe(next(p for p in by_line_probes() if p.what == what), load_gpu("h200"))["within_level"]
+    assert abs(run_probe(next(p for p in by_line_probes() if p.what == what), load_gpu("h200"))["error_pct"]) < 4
 
 
 @pytest.mark.parametrize("copies", [6, 8])

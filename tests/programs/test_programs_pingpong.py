@@ -134,7 +134,7 @@ def test_what_is_loaded_and_stored_is_what_the_tiles_are(beta: float) -> None:
 def test_a_tile_is_stored_while_the_next_one_is_multiplied() -> None:
     """Further tiles cost the tensor pipe's time and little else; where consumers share tiles, the epilogue besides.
 
-    A fifth more: barriers of the warps that store hold up what stands behind them in the load/store unit."""
+    A quarter more: barriers of the warps that store hold up what stands behind them in the load/store unit."""
     costs = {}
     for schedule in ("pingpong", "cooperative"):
         results = [simulate(gs.load_program("gemm_sm90").record(few_sms(), {"M": 128 * tiles, "N": 128, "K": 1024},
@@ -142,7 +142,7 @@ def test_a_tile_is_stored_while_the_next_one_is_multiplied() -> None:
                    for tiles in (4, 12)]
         pipe = results[1].counters["wgmma_pipe_cycles"] - results[0].counters["wgmma_pipe_cycles"]
         costs[schedule] = (results[1].cycles - results[0].cycles) / (pipe / 2)
-    assert costs["pingpong"] < 1.25 < 1.3 < costs["cooperative"]
+    assert costs["pingpong"] < 1.1 < 1.25 < costs["cooperative"]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.kernel}-{row.M}")
