@@ -57,6 +57,6 @@ def test_a_turn_takes_as_long_as_on_silicon(off_pct: pd.Series) -> None:
 
 
 def test_padded_loops_are_neither_too_fast_nor_too_slow(off_pct: pd.Series) -> None:
-    """They were 6 % too slow when tags were looked up with every request."""
+    """They were 5 % too slow when tags were looked up with every request."""
     padded = off_pct[[kernel.endswith(f"sw{PADDED}") for kernel, _ in off_pct.index]]
     assert abs(padded.mean()) <= MEAN_OFF_PCT / 2
