@@ -1,5 +1,5 @@
 """Compares turns of compiled main loops by one CTA with an H200 (loop_marks.csv): padded rows, whose copies ask L2 more
-often than they look lines up, and one with an XOR; and where in a turn their warps are."""
+often than they look lines up, and one with an XOR. Leaves out where in a turn their warps are."""
 
 from __future__ import annotations
 
