@@ -1,8 +1,9 @@
-"""Models cutlass_replays.csv, cutlass_marks.csv: CUTLASS 2.x kernels as compiled, whole launches and main loops.
+"""Models cutlass_replays.csv, cutlass_marks.csv, kernels_blind.csv: kernels as compiled, whole launches and main loops.
 Leaves out kernels whose branches depend on data (flags of split-K, sums in f16) and what the recorder makes of them."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -12,13 +13,14 @@ import pandas as pd
 from gpusim.engine import EVENT_KINDS, SimulationResult
 from gpusim.experiments.micro.compiled import HARDWARE, CompiledKernel, replay
 from gpusim.experiments.micro.probe import Probe
-from gpusim.sass import SassLaunch, Struct, TensorPointer
+from gpusim.sass import SassLaunch, Scalar, Struct, TensorPointer
 
-__all__ = ["mark_probes", "replay_probes"]
+__all__ = ["blind_probes", "mark_probes", "replay_probes"]
 
 ISSUE = EVENT_KINDS.index("issue")
 DTYPES = {"1": "u8", "2": "f16", "4": "f32"}
 """By bytes of an element: what an element means is nobody's business here."""
+CLOCK_BYTES = 32  # four clocks that every CTA of gemm_blind.cu stores
 
 
 def replay_probes() -> Iterator[Probe]:
@@ -26,7 +28,16 @@ def replay_probes() -> Iterator[Probe]:
     rows = pd.read_csv(HARDWARE / "h200/cutlass_replays.csv")
     measured = pd.read_csv(HARDWARE / "h200/kernels_more.csv").set_index(["kernel", "M", "N", "K"]).cycles_elapsed
     for row in rows.to_dict("records"):
-        yield _probe(row, float(measured[row["kernel"], row["M"], row["N"], row["K"]]))
+        cycles = float(measured[row["kernel"], row["M"], row["N"], row["K"]])
+        kernel = CompiledKernel("cutlass_replays", row["kernel"])
+        yield _probe("compiled CUTLASS kernels", kernel, _launch(row), row, cycles)
+
+
+def blind_probes() -> Iterator[Probe]:
+    """The same for each hand-written row of kernels_blind.csv, whose kernels nothing was fitted to."""
+    for row in pd.read_csv(HARDWARE / "h200/kernels_blind.csv").query("source == 'hand'").to_dict("records"):
+        kernel, launch = CompiledKernel("gemm_blind", row["kernel"]), _hand_written(row)
+        yield _probe("compiled hand-written kernels", kernel, launch, row, float(row["cycles_elapsed"]))
 
 
 def mark_probes() -> Iterator[Probe]:
@@ -52,9 +63,19 @@ def _loop(result: SimulationResult, *, pcs: tuple[int, ...]) -> float:
     return float(ended - begun)
 
 
-def _probe(row: dict[str, Any], cycles: float) -> Probe:
-    kernel, launch = CompiledKernel("cutlass_replays", row["kernel"]), _launch(row)
-    return Probe("compiled CUTLASS kernels", f"{row['kernel']} {row['M']}x{row['N']}x{row['K']}", "throughput", cycles,
+def _hand_written(row: dict[str, Any]) -> SassLaunch:
+    """``gemm(A, B, D, M, N, K, clocks)`` of gemm_blind.cu."""
+    m, n, k = (int(row[name]) for name in "MNK")
+    grid = (m // int(row["tile_m"]), n // int(row["tile_n"]), 1)
+    tensors = (TensorPointer("A", "f16", (m, k)), TensorPointer("B", "f16", (n, k)),
+               TensorPointer("D", "f16", (m, n), is_output=True))
+    clocks = TensorPointer("clocks", "u8", (math.prod(grid) * CLOCK_BYTES,), is_output=True)
+    return SassLaunch(grid, (int(row["threads"]), 1, 1), (*tensors, *map(Scalar, (m, n, k)), clocks),
+                      int(row["smem_bytes"]), int(row["registers"]))
+
+
+def _probe(mechanism: str, kernel: CompiledKernel, launch: SassLaunch, row: dict[str, Any], cycles: float) -> Probe:
+    return Probe(mechanism, f"{row['kernel']} {row['M']}x{row['N']}x{row['K']}", "throughput", cycles,
                  partial(replay, kernel=kernel, launch=launch), _cycles, l2="cold", recorded_sm=None, launched=True)
 
 

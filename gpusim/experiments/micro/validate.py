@@ -29,7 +29,7 @@ from gpusim.experiments.micro.probe import Probe, run_probe
 from gpusim.experiments.micro.published import published_probes
 from gpusim.experiments.micro.published_tables import published_tables
 from gpusim.experiments.micro.recorded import recorded_probes
-from gpusim.experiments.micro.replays import mark_probes, replay_probes
+from gpusim.experiments.micro.replays import blind_probes, mark_probes, replay_probes
 from gpusim.experiments.micro.shared import shared_probes
 from gpusim.experiments.micro.slots import slot_probes
 from gpusim.experiments.micro.tiles import tile_probes
@@ -58,7 +58,8 @@ def all_probes() -> list[Probe]:
     compiled = [*pipe_probes(), *shared_probes(), *copy_probes(), *slot_probes(), *crossing_probes(), *write_probes()]
     compiled += [*memory_probes(), *warpgroup_probes(), *instruction_probes(), *half_probes(), *tile_probes(),
                  *traffic_probes(), *under_way_probes(), *by_line_probes(), *arrival_probes(), *behind_probes(),
-                 *access_read_probes(), *copy_place_probes(), *fence_probes(), *replay_probes(), *mark_probes()]
+                 *access_read_probes(), *copy_place_probes(), *fence_probes(), *replay_probes(), *blind_probes(),
+                 *mark_probes()]
     return [*compiled, *recorded_probes(), *published_probes(), *published_tables()]
 
 
