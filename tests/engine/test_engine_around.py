@@ -10,12 +10,13 @@ from engine_programs import Row, program
 
 from gpusim.arch import load_gpu
 from gpusim.arch.paths import find_data
-from gpusim.engine import SimulationResult, simulate
+from gpusim.engine import EVENT_KINDS, RecordWindow, SimulationResult, simulate
 from gpusim.engine.clusters import cluster_order
 from gpusim.engine.gpc import gpcs_of
 
 GPU = load_gpu("h200")
 MEASURED = pd.read_csv(find_data("gpusim/data/hardware/h200/around.csv")).query("flushed == 1 and spin_cycles == 5000")
+NEXT_CTAS = pd.read_csv(find_data("gpusim/data/hardware/h200/next_ctas.csv"))
 ORDER = pd.read_csv(find_data("gpusim/data/hardware/h200/cluster_order.csv"))
 TOLERANCE_CYCLES, WITH_TWO_CLOCKS = 120, 250
 SHARED_BYTES = 120_000  # one CTA on an SM
@@ -62,3 +63,17 @@ def test_clusters_go_round_the_gpcs_as_on_silicon(size: int, ctas: int) -> None:
     names = dict(zip((10, 11, 8, 9, 4, 5, 6, 7, 0, 1, 2, 3), (0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3), strict=True))
     measured = ORDER.query(f"cluster == {size} and ctas == {ctas} and cta % {size} == 0").gpc.map(names)
     assert cluster_order(GPU.noc.gpc_runs, size, ctas // size) == measured.tolist()
+
+
+def test_a_cta_begins_as_long_after_the_one_in_its_place_as_on_silicon() -> None:
+    """From the clock at the end of one to the clock at the begin of the next, two CTAs of an SM and 24 left over."""
+    clock, left_over = Row("CS2R", stall=2), 24
+    body = [clock, *[Row("NOP", stall=15)] * 100, clock, END]
+    result = simulate(program(body, ctas=2 * GPU.sm.count + left_over, shared_bytes=98 << 10), GPU, l2="warm",
+                      record=RecordWindow(0, 0, 100_000))
+    issued = result.events[(result.events["kind"] == EVENT_KINDS.index("issue")) & (result.events["warp"] == 0)]
+    clocks = {cta: np.sort(issued["start"][issued["cta"] == cta])[[0, -2]] for cta in np.unique(issued["cta"])}
+    *first, next_one = sorted(clocks.values(), key=lambda times: int(times[0]))
+    after = next_one[0] - min(times[1] for times in first)
+    measured = NEXT_CTAS.query(f"left_over == {left_over} and stores == 0")
+    assert measured.after_end_least.min() <= after <= measured.after_end_most.min()

@@ -9,6 +9,12 @@
 #include <algorithm>
 #include <cuda_runtime.h>
 #include <cuda_fp16.h>
+// Programs that include this one to put clocks into its kernel define these, and bring their own main.
+#ifndef CTA_ENDS
+#define TURN(kt)
+#define CTA_ENDS if(tid==0){ long long*o=cyc+4*(size_t)(blockIdx.x+blockIdx.y*gridDim.x); o[0]=t1-t0;o[1]=t2-t1;o[2]=t3-t2;o[3]=t3-t0; }
+#define OWN_MAIN
+#endif
 #define CK(x) do{cudaError_t e=(x); if(e!=cudaSuccess){fprintf(stderr,"%s:%d %s\n",__FILE__,__LINE__,cudaGetErrorString(e));exit(1);} }while(0)
 template<int BK,int SW> struct Sm { static constexpr int LD = BK + (SW==1?8:0);
   static __device__ __forceinline__ int off(int r,int kc){ // kc = 16-byte chunk index; returns halves
@@ -41,7 +47,7 @@ __global__ void __launch_bounds__((BM/WM)*(BN/WN)*32) gemm(const half*__restrict
   for(int kt=0;kt<KT;kt++){
     #pragma unroll
     for(int ks=0;ks<BK/16;ks++){
-      if(ks==BK/16-1){ asm volatile("cp.async.wait_group %0;"::"n"(ST-2):"memory"); __syncthreads(); rd=(rd+1==ST)?0:rd+1; }
+      if(ks==BK/16-1){ asm volatile("cp.async.wait_group %0;"::"n"(ST-2):"memory"); __syncthreads(); rd=(rd+1==ST)?0:rd+1; TURN(kt) }
       ldf((ks+1)&1,rd,(ks+1)%(BK/16));
       if(ks==0){ int nk=kt+ST-1; if(nk<KT) load(wr,nk); asm volatile("cp.async.commit_group;"); wr=(wr+1==ST)?0:wr+1; }
       #pragma unroll
@@ -56,10 +62,11 @@ __global__ void __launch_bounds__((BM/WM)*(BN/WN)*32) gemm(const half*__restrict
   for(int i=0;i<WM/16;i++)
     #pragma unroll
     for(int j=0;j<WN/8;j++){ int r=bm+wm*WM+i*16+(lane>>2),c=bn+wn*WN+j*8+(lane&3)*2; *(half2*)&D[(size_t)r*N+c]=__floats2half2_rn(acc[i][j][0],acc[i][j][1]); *(half2*)&D[(size_t)(r+8)*N+c]=__floats2half2_rn(acc[i][j][2],acc[i][j][3]); }
-  long long t3=clock64(); if(tid==0){ long long*o=cyc+4*(size_t)(blockIdx.x+blockIdx.y*gridDim.x); o[0]=t1-t0;o[1]=t2-t1;o[2]=t3-t2;o[3]=t3-t0; }
+  long long t3=clock64(); CTA_ENDS
 }
 __global__ void init(half*p,size_t n,uint32_t s){ for(size_t i=blockIdx.x*(size_t)blockDim.x+threadIdx.x;i<n;i+=(size_t)gridDim.x*blockDim.x){ uint32_t x=(uint32_t)i*2654435761u+s; x^=x>>15;x*=2246822519u;x^=x>>13; p[i]=__float2half(((x&0xffff)/32768.f-1.f)); } }
 __global__ void check(const half*A,const half*B,const half*D,int M,int N,int K,float*err){ uint32_t x=(blockIdx.x*blockDim.x+threadIdx.x)*2654435761u; int m=(x>>3)%M,n=(x>>11)%N; float s=0; for(int k=0;k<K;k++) s+=__half2float(A[(size_t)m*K+k])*__half2float(B[(size_t)n*K+k]); float e=fabsf(s-__half2float(D[(size_t)m*N+n]))/(fabsf(s)+1.f); atomicMax((int*)err,__float_as_int(e)); }
+#ifdef OWN_MAIN
 half*A,*B,*D; long long*cyc; float*err; const char*only; int reps;
 template<int BM,int BN,int BK,int WM,int WN,int ST,int SW> void go(int M,int N,int K,const char*tag){
   char nm[128]; snprintf(nm,128,"%dx%dx%d_w%dx%d_s%d_sw%d",BM,BN,BK,WM,WN,ST,SW); if(only&&!strstr(nm,only)) return;
@@ -77,3 +84,4 @@ void all(int M,int N,int K,const char*t){
 int main(int argc,char**argv){ reps=atoi(argv[1]); only=argc>5?argv[5]:nullptr; int M=atoi(argv[2]),N=atoi(argv[3]),K=atoi(argv[4]);
   CK(cudaMalloc(&A,(size_t)8192*8192*2)); CK(cudaMalloc(&B,(size_t)8192*8192*2)); CK(cudaMalloc(&D,(size_t)8192*8192*2)); CK(cudaMallocManaged(&cyc,(size_t)8*4*65536*2)); CK(cudaMallocManaged(&err,4)); init<<<1024,256>>>(A,(size_t)8192*8192,1); init<<<1024,256>>>(B,(size_t)8192*8192,77); CK(cudaDeviceSynchronize());
   printf("tag,kernel,M,N,K,threads,regs,smem,ctas_per_sm,ctas,local,us_median,tflops,cyc_prologue,cyc_mainloop,cyc_epilogue,cyc_cta,max_rel_err\n"); char tag[64]; snprintf(tag,64,"m%dn%dk%d",M,N,K); all(M,N,K,tag); }
+#endif

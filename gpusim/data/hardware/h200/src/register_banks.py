@@ -11,6 +11,7 @@ of eight, but for a kept factor, which the next FFMA reads again; a unit of one 
 
 import re
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from deferred import all_words
@@ -33,24 +34,37 @@ def unit_code(word: tuple[int, int], unit: list[str], number: int, *, yields: bo
                 for name, bank in zip("ab", banks, strict=False))
         total = SUMS + 2 * (place % 8) + (banks[2] == "o")
         kept = {name: register for name, register in (("a", a), ("b", b)) if name in keeps}
-        reuse = ("a" in keeps) | ("b" in keeps) << 1
-        value = int.from_bytes(encode(word, 1, {16: total, 24: a, 32: b, 64: total}, reuse), "little")
-        code.append(field(value, YIELD_BIT, 1, 0 if yields else 1).to_bytes(16, "little"))
+        code.append(ffma(word, (a, b, total), keeps, yields=yields))
     return code
 
 
-def main(template: str, out: str, *files: str) -> None:
-    words, codes, names = all_words(list(files)), [], []
+def write_units(
+    template: str, out: str, files: list[str], units: Sequence[str], code_of: Callable[..., list[bytes]], listing: str
+) -> None:
+    """A cubin per unit, without and with yields; ``code_of(word, unit, number, yields=...)``: the unit that number."""
+    words, codes, names = all_words(files), [], []
     value = words[min((text for text in words if re.fullmatch(FFMA, text)), key=len)]
     word = (value & (1 << 64) - 1, value >> 64)
-    for unit in UNITS:
+    for unit in units:
         for yields in (False, True):
             parts = unit.split()
-            code = [one for n in range(COUNT // len(parts)) for one in unit_code(word, parts, n, yields=yields)]
+            code = [one for n in range(COUNT // len(parts)) for one in code_of(word, parts, n, yields=yields)]
             codes.append([encode(NOP, 1, {}, 0)] * (len(range(FIRST, LAST, 16)) - len(code)) + code)
             names.append(f"{unit},{int(yields)}")
     write_cubins(template, out, codes)
-    (Path(out) / "banks.txt").write_text("\n".join(names) + "\n")
+    (Path(out) / listing).write_text("\n".join(names) + "\n")
+
+
+def ffma(word: tuple[int, int], registers: tuple[int, int, int], keeps: str, *, yields: bool) -> bytes:
+    """FFMA of both factors onto the sum; ``keeps``: the factors, a and b, that stay in the reuse cache."""
+    a, b, total = registers
+    reuse = ("a" in keeps) | ("b" in keeps) << 1
+    value = int.from_bytes(encode(word, 1, {16: total, 24: a, 32: b, 64: total}, reuse), "little")
+    return field(value, YIELD_BIT, 1, 0 if yields else 1).to_bytes(16, "little")
+
+
+def main(template: str, out: str, *files: str) -> None:
+    write_units(template, out, list(files), UNITS, unit_code, "banks.txt")
 
 
 if __name__ == "__main__":

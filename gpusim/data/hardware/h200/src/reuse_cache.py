@@ -8,13 +8,9 @@ register of a bank in turn, ``e0``, ``o1`` ... always the same one; behind it th
     python reuse_cache.py operand_reads_template.cubin OUT ../sass/*.gz ../sass_micro/*.gz
 """
 
-import re
 import sys
-from pathlib import Path
 
-from deferred import all_words
-from operand_reads import FIRST, LAST, NOP, encode, field, write_cubins
-from register_banks import FFMA, YIELD_BIT
+from register_banks import SUMS, ffma, write_units
 
 UNITS = (
     "e0.o.e-a o0.o.e-a",  # two registers of both banks, in turn
@@ -37,8 +33,7 @@ UNITS = (
     "e0.e0.e-ab e0.o0.e-ab e0.e0.e-ab e0.o0.e-ab",
     "e0.e0.e-ab e1.e0.e-ab",
 )
-COUNT = 120
-SUMS, FACTORS, NAMED = 8, (40, 60), (48, 68)
+FACTORS, NAMED = (40, 60), (48, 68)
 
 
 def register(name: str, slot: int, place: int) -> int:
@@ -52,24 +47,12 @@ def unit_code(word: tuple[int, int], unit: list[str], number: int, *, yields: bo
     for place, text in enumerate(unit, number * len(unit)):
         names, _, keeps = text.partition("-")
         a, b, total = (register(name, slot, place) for slot, name in enumerate(names.split(".")))
-        reuse = ("a" in keeps) | ("b" in keeps) << 1
-        value = int.from_bytes(encode(word, 1, {16: total, 24: a, 32: b, 64: total}, reuse), "little")
-        code.append(field(value, YIELD_BIT, 1, 0 if yields else 1).to_bytes(16, "little"))
+        code.append(ffma(word, (a, b, total), keeps, yields=yields))
     return code
 
 
 def main(template: str, out: str, *files: str) -> None:
-    words, codes, names = all_words(list(files)), [], []
-    value = words[min((text for text in words if re.fullmatch(FFMA, text)), key=len)]
-    word = (value & (1 << 64) - 1, value >> 64)
-    for unit in UNITS:
-        for yields in (False, True):
-            parts = unit.split()
-            code = [one for n in range(COUNT // len(parts)) for one in unit_code(word, parts, n, yields=yields)]
-            codes.append([encode(NOP, 1, {}, 0)] * (len(range(FIRST, LAST, 16)) - len(code)) + code)
-            names.append(f"{unit},{int(yields)}")
-    write_cubins(template, out, codes)
-    (Path(out) / "reuse.txt").write_text("\n".join(names) + "\n")
+    write_units(template, out, list(files), UNITS, unit_code, "reuse.txt")
 
 
 if __name__ == "__main__":

@@ -1,72 +1,15 @@
 // When main loops change their speed: gemm_blind.cu with thread 0's clock behind each turn's barrier, kept in shared memory
-// behind the stages. Four launches: two behind a write of 512 MiB (cold), two right behind the one before (warm). Per CTA its
-// SM, clocks at the begin, before and behind the main loop and at the end, then the clock of each turn.
-#include <cstdio>
-#include <cstdlib>
-#include <cstdint>
-#include <cstring>
-#include <string>
-#include <vector>
-#include <algorithm>
-#include <cuda_runtime.h>
-#include <cuda_fp16.h>
-#define CK(x) do{cudaError_t e=(x); if(e!=cudaSuccess){fprintf(stderr,"%s:%d %s\n",__FILE__,__LINE__,cudaGetErrorString(e));exit(1);} }while(0)
-template<int BK,int SW> struct Sm { static constexpr int LD = BK + (SW==1?8:0);
-  static __device__ __forceinline__ int off(int r,int kc){ // kc = 16-byte chunk index; returns halves
-    if constexpr(SW==2){ constexpr int C=BK/8; int x; if constexpr(C==4) x=(r>>1)&3; else x=r&7; return r*LD+((kc^x)*8); }
-    if constexpr(SW==3){ int x=(r>>2)&1; return r*LD+((kc^x)*8); }
-    return r*LD+kc*8; } };
-template<int BM,int BN,int BK,int WM,int WN,int ST,int SW>
-__global__ void __launch_bounds__((BM/WM)*(BN/WN)*32) gemm(const half*__restrict__ A,const half*__restrict__ B,half*__restrict__ D,int M,int N,int K,long long*cyc){
-  using S=Sm<BK,SW>; constexpr int NT=(BM/WM)*(BN/WN)*32, C=BK/8, AS=BM*S::LD, BS=BN*S::LD;
-  extern __shared__ __align__(1024) half sm[]; half*sA=sm; half*sB=sm+ST*AS; uint32_t a0=(uint32_t)__cvta_generic_to_shared(sA), b0=(uint32_t)__cvta_generic_to_shared(sB);
-  int tid=threadIdx.x,lane=tid&31,warp=tid>>5,wm=warp%(BM/WM),wn=warp/(BM/WM); int bm=blockIdx.x*BM,bn=blockIdx.y*BN; 
-  long long t0=clock64(); unsigned*mk=(unsigned*)(sm+ST*(AS+BS));
-  auto load=[&](int st,int kt){
-    #pragma unroll
-    for(int i=0;i<BM*C/NT;i++){ int id=tid+i*NT,r=id/C,c=id%C; const half*g=A+(size_t)(bm+r)*K+kt*BK+c*8; asm volatile("cp.async.cg.shared.global.L2::128B [%0],[%1],16;"::"r"(a0+(st*AS+S::off(r,c))*2),"l"(g):"memory"); }
-    #pragma unroll
-    for(int i=0;i<BN*C/NT;i++){ int id=tid+i*NT,r=id/C,c=id%C; const half*g=B+(size_t)(bn+r)*K+kt*BK+c*8; asm volatile("cp.async.cg.shared.global.L2::128B [%0],[%1],16;"::"r"(b0+(st*BS+S::off(r,c))*2),"l"(g):"memory"); } };
-  int KT=K/BK;
-  #pragma unroll
-  for(int s=0;s<ST-1;s++){ if(s<KT) load(s,s); asm volatile("cp.async.commit_group;"); }
-  float acc[WM/16][WN/8][4]={}; uint32_t fa[2][WM/16][4], fb[2][WN/8][2];
-  auto ldf=[&](int buf,int st,int ks){
-    #pragma unroll
-    for(int i=0;i<WM/16;i++){ uint32_t ad=a0+(st*AS+S::off(wm*WM+i*16+(lane&15),ks*2+(lane>>4)))*2; asm volatile("ldmatrix.sync.aligned.x4.m8n8.shared.b16 {%0,%1,%2,%3},[%4];":"=r"(fa[buf][i][0]),"=r"(fa[buf][i][1]),"=r"(fa[buf][i][2]),"=r"(fa[buf][i][3]):"r"(ad)); }
-    #pragma unroll
-    for(int j=0;j<WN/16;j++){ uint32_t bd=b0+(st*BS+S::off(wn*WN+j*16+(lane&7)+((lane>>4)<<3),ks*2+((lane>>3)&1)))*2; asm volatile("ldmatrix.sync.aligned.x4.m8n8.shared.b16 {%0,%1,%2,%3},[%4];":"=r"(fb[buf][2*j][0]),"=r"(fb[buf][2*j][1]),"=r"(fb[buf][2*j+1][0]),"=r"(fb[buf][2*j+1][1]):"r"(bd)); } };
-  asm volatile("cp.async.wait_group %0;"::"n"(ST-2):"memory"); __syncthreads();
-  ldf(0,0,0); int rd=0,wr=ST-1; long long t1=clock64();
-  #pragma unroll 1
-  for(int kt=0;kt<KT;kt++){
-    #pragma unroll
-    for(int ks=0;ks<BK/16;ks++){
-      if(ks==BK/16-1){ asm volatile("cp.async.wait_group %0;"::"n"(ST-2):"memory"); __syncthreads(); rd=(rd+1==ST)?0:rd+1; if(tid==0) mk[kt]=clock(); }
-      ldf((ks+1)&1,rd,(ks+1)%(BK/16));
-      if(ks==0){ int nk=kt+ST-1; if(nk<KT) load(wr,nk); asm volatile("cp.async.commit_group;"); wr=(wr+1==ST)?0:wr+1; }
-      #pragma unroll
-      for(int i=0;i<WM/16;i++)
-        #pragma unroll
-        for(int jj=0;jj<WN/8;jj++){ int j=(i&1)?(WN/8-1-jj):jj; float*c=acc[i][j]; uint32_t*a=fa[ks&1][i],*b=fb[ks&1][j];
-          asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};":"+f"(c[0]),"+f"(c[1]),"+f"(c[2]),"+f"(c[3]):"r"(a[0]),"r"(a[1]),"r"(a[2]),"r"(a[3]),"r"(b[0]),"r"(b[1])); }
-    }
-  }
-  long long t2=clock64();
-  #pragma unroll
-  for(int i=0;i<WM/16;i++)
-    #pragma unroll
-    for(int j=0;j<WN/8;j++){ int r=bm+wm*WM+i*16+(lane>>2),c=bn+wn*WN+j*8+(lane&3)*2; *(half2*)&D[(size_t)r*N+c]=__floats2half2_rn(acc[i][j][0],acc[i][j][1]); *(half2*)&D[(size_t)(r+8)*N+c]=__floats2half2_rn(acc[i][j][2],acc[i][j][3]); }
-  long long t3=clock64(); if(tid==0){ unsigned smid; asm volatile("mov.u32 %0,%%smid;":"=r"(smid)); long long*o=cyc+136*(size_t)(blockIdx.x+blockIdx.y*gridDim.x); o[0]=smid;o[1]=t0;o[2]=t1;o[3]=t2;o[4]=t3; for(int i=0;i<KT&&i<128;i++) o[8+i]=mk[i]; }
-}
-__global__ void init(half*p,size_t n,uint32_t s){ for(size_t i=blockIdx.x*(size_t)blockDim.x+threadIdx.x;i<n;i+=(size_t)gridDim.x*blockDim.x){ uint32_t x=(uint32_t)i*2654435761u+s; x^=x>>15;x*=2246822519u;x^=x>>13; p[i]=__float2half(((x&0xffff)/32768.f-1.f)); } }
-__global__ void check(const half*A,const half*B,const half*D,int M,int N,int K,float*err){ uint32_t x=(blockIdx.x*blockDim.x+threadIdx.x)*2654435761u; int m=(x>>3)%M,n=(x>>11)%N; float s=0; for(int k=0;k<K;k++) s+=__half2float(A[(size_t)m*K+k])*__half2float(B[(size_t)n*K+k]); float e=fabsf(s-__half2float(D[(size_t)m*N+n]))/(fabsf(s)+1.f); atomicMax((int*)err,__float_as_int(e)); }
-half*A,*B,*D; long long*cyc; float*err; const char*only; int reps;
-char*junk;
+// behind the stages. Per CTA its SM, clocks at the begin, before and behind the main loop and at the end, from the SM's first
+// begin on, and the cycles of each turn.
+#define LONGS 136
+#define TURN(kt) if(tid==0) ((unsigned*)(sm+ST*(AS+BS)))[kt]=clock();
+#define CTA_ENDS if(tid==0){ unsigned smid; asm volatile("mov.u32 %0,%%smid;":"=r"(smid)); long long*o=cyc+LONGS*(size_t)(blockIdx.x+blockIdx.y*gridDim.x); o[0]=smid;o[1]=t0;o[2]=t1;o[3]=t2;o[4]=t3; for(int i=0;i<KT&&i<128;i++) o[8+i]=((unsigned*)(sm+ST*(AS+BS)))[i]; }
+#include "gemm_clocks.cuh"
 template<int BM,int BN,int BK,int WM,int WN,int ST,int SW> void go(int M,int N,int K){
-  auto kf=gemm<BM,BN,BK,WM,WN,ST,SW>; int smem=ST*(BM+BN)*Sm<BK,SW>::LD*2+1024,nt=(BM/WM)*(BN/WN)*32; CK(cudaFuncSetAttribute(kf,cudaFuncAttributeMaxDynamicSharedMemorySize,smem));
-  dim3 g(M/BM,N/BN); kf<<<g,nt,smem>>>(A,B,D,M,N,K,cyc); CK(cudaDeviceSynchronize());
-  for(int r=0;r<4;r++){ if(r<2) CK(cudaMemset(junk,r,(size_t)1<<29)); CK(cudaDeviceSynchronize()); kf<<<g,nt,smem>>>(A,B,D,M,N,K,cyc); CK(cudaDeviceSynchronize());
-    std::vector<long long> h(136*(size_t)g.x*g.y); CK(cudaMemcpy(h.data(),cyc,8*h.size(),cudaMemcpyDeviceToHost)); for(int c=0;c<(int)(g.x*g.y);c++){ long long*o=&h[136*(size_t)c]; printf("%dx%dx%d_w%dx%d_s%d_sw%d,%d,%d,%d,%s%d,%d,%lld,%lld,%lld,%lld,%lld",BM,BN,BK,WM,WN,ST,SW,M,N,K,r<2?"cold":"warm",r,c,o[0],o[1],o[2],o[3],o[4]); for(int i=0;i<K/BK&&i<128;i++) printf(",%lld",o[8+i]); printf("\n"); } } }
-int main(){ CK(cudaMalloc(&A,(size_t)8192*8192*2)); CK(cudaMalloc(&B,(size_t)8192*8192*2)); CK(cudaMalloc(&D,(size_t)8192*8192*2)); CK(cudaMalloc(&junk,(size_t)1<<29)); CK(cudaMalloc(&cyc,(size_t)8*136*1024)); init<<<1024,256>>>(A,(size_t)8192*8192,1); init<<<1024,256>>>(B,(size_t)8192*8192,7); CK(cudaDeviceSynchronize());
-  go<128,64,64,64,32,3,2>(768,512,3072); go<128,128,64,32,64,2,2>(768,512,3072); go<64,64,64,32,64,6,0>(768,512,3072); go<64,64,64,32,64,6,2>(768,512,3072); go<64,64,64,32,64,6,0>(1536,768,1280); go<64,64,64,32,64,6,2>(1536,768,1280); go<128,64,64,64,32,3,2>(1536,768,1280); go<32,128,64,32,32,5,0>(1536,768,1280); }
+  launches<BM,BN,BK,WM,WN,ST,SW>(M,N,K,1024,[&](const char*name,const std::vector<long long>&h,int ctas,int){
+    std::map<int,long long> zero; for(int c=0;c<ctas;c++){ const long long*o=&h[LONGS*(size_t)c]; auto z=zero.find((int)o[0]); if(z==zero.end()||o[1]<z->second) zero[(int)o[0]]=o[1]; }
+    for(int c=0;c<ctas;c++){ const long long*o=&h[LONGS*(size_t)c],z=zero[(int)o[0]]; printf("%s,%d,%lld,%lld,%lld,%lld,%lld,",name,c,o[0],o[1]-z,o[2]-z,o[3]-z,o[4]-z);
+      for(int i=1;i<K/BK;i++) printf(i>1?" %u":"%u",(unsigned)o[8+i]-(unsigned)o[7+i]); printf("\n"); } }); }
+int main(){ prepare(); printf("kernel,M,N,K,launch,cta,sm,begin,loop_begin,loop_end,end,turns\n");
+  go<128,64,64,64,32,3,2>(768,512,3072); go<128,128,64,32,64,2,2>(768,512,3072); go<64,64,64,32,64,6,0>(768,512,3072); go<64,64,64,32,64,6,2>(768,512,3072);
+  go<64,64,64,32,64,6,0>(1536,768,1280); go<64,64,64,32,64,6,2>(1536,768,1280); go<128,64,64,64,32,3,2>(1536,768,1280); go<32,128,64,32,32,5,0>(1536,768,1280); }
