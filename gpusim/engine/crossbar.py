@@ -7,8 +7,8 @@ from numba import njit
 
 from gpusim.engine.gpc import turn_wait
 from gpusim.engine.memory_state import COALESCER_ENTRIES, MEMORY_COUNTERS
-from gpusim.engine.places import copy_slice, locate, mix, pick
-from gpusim.engine.slices import bits, find, read_home, read_near, touch, write_copies, write_wait
+from gpusim.engine.places import bits, copy_slice, locate, mix, pick
+from gpusim.engine.slices import find, read_home, read_near, touch, write_copies, write_wait
 from gpusim.engine.views import prefetch
 
 __all__ = ["ask_port", "ask_slice", "expect_line", "fence_writes", "foresee_line", "pass_port", "read_line",

@@ -22,6 +22,7 @@ from gpusim.engine.resources import take_pipe
 from gpusim.engine.result import EVENT_KINDS, WARP_STATES
 from gpusim.engine.scoreboards import close_group, hold_board, release
 from gpusim.engine.state import BULK, COUNTERS, FENCE_TOKEN, GROUPS, NEVER
+from gpusim.engine.stores import forget_lines
 from gpusim.engine.warpgroup import control_wgmma, issue_wgmma
 
 __all__ = ["execute", "is_indexed", "send"]
@@ -76,6 +77,7 @@ def await_writes(sm, warp, acc, win, s, w, row, time):
     """MEMBAR: ask when everything that the SM has written is there for all others. The access says which warps do."""
     if row.access >= 0 and acc[row.access + warp.warp_row].count == 0:
         return
+    forget_lines(sm)
     request = win.requests[win.counts[0]]
     request.time = max(time, max(sm.tag_stage, sm.write_port))
     request.sm, request.slot, request.token = s, w, FENCE_TOKEN
@@ -104,7 +106,7 @@ def copy_in_bulk(st, mach, acc, bases, win, s, w, row, time):
         record_stage(win, sm, w, warp, row.pc, warp.op, np.int64(access.wavefronts))
     request = win.requests[win.counts[0]]
     base, token = bases[warp.cta, access.tensor] + row.global_offset, 0 if stores else row.operand
-    post(sm, warp, request, base, access, s, w, row, warp.op, start, token, 0, 0)
+    post(sm, warp, request, base, access, s, w, row, warp.op, start, token, 0, 0, np.int64(access.data_cycles))
     request.is_write, request.asynchronous, request.bytes = stores, BULK, access.bulk_bytes
     request.lead, request.ranks = start - time, access.cta_mask
     win.counts[0] += 1

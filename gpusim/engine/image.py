@@ -74,7 +74,7 @@ class ProgramImage:
 
     ops: np.ndarray  # IMAGE_OP
     accesses: np.ndarray  # IMAGE_ACCESS
-    requests: np.ndarray  # REQUEST
+    requests: np.ndarray  # IMAGE_REQUEST
     role_first_op: np.ndarray  # (R,) i8
     role_end_op: np.ndarray  # (R,) i8
     class_warp_role: np.ndarray  # (classes, warps per CTA) i4: role of each warp

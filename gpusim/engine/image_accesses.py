@@ -6,14 +6,17 @@ from __future__ import annotations
 import numpy as np
 
 from gpusim.arch import GpuSpec
-from gpusim.memory import lines_in_part
+from gpusim.memory import WarpLines, lines_in_part, words_written
 from gpusim.memory.async_copy import BYPASS_OPERATION
 from gpusim.memory.copy_writes import LINE_CLASSES, classes_written, write_turns
 from gpusim.memory.l1_crossing import l1_crossings
 from gpusim.memory.operations import ASYNC_OPERATIONS
-from gpusim.program import AccessTable, RoleProgram
+from gpusim.program import REQUEST, AccessTable, RoleProgram
 
-__all__ = ["IMAGE_ACCESS", "access_rows"]
+__all__ = ["IMAGE_ACCESS", "IMAGE_REQUEST", "access_rows"]
+
+IMAGE_REQUEST = np.dtype([*REQUEST.descr, ("word_mask", "<u4")], align=True)
+"""REQUEST, and which words of its line a store to global memory writes whole, a bit each."""
 
 IMAGE_ACCESS = np.dtype([
     ("first", "<i4"), ("count", "<i4"), ("tensor", "<i4"), ("wavefronts", "<u2"), ("ideal", "<u2"),
@@ -30,8 +33,8 @@ the op's shared_offset; line_reads: how long a store's lines are read on their w
 Of a bulk copy: bulk_bytes in shared memory, wavefronts and tag_cycles what it takes of the data stage and of the TMA
 unit. Of an mbarrier op: bulk_bytes is the number of lanes that take part. cta_mask: as AccessTable has it."""
 
-BULK_OPERATIONS, MBARRIER_OPERATION, BULK_STORE = ("TMALDG", "TMASTG"), "MBAR", "TMASTG"
-STORE_PREFIXES = ("STG", BULK_STORE)  # operations of stores to global memory
+BULK_OPERATIONS, MBARRIER_OPERATION, BULK_STORE, STORE = ("TMALDG", "TMASTG"), "MBAR", "TMASTG", "STG"
+STORE_PREFIXES = (STORE, BULK_STORE)  # operations of stores to global memory
 WHOLE_LINE_SECTORS = 15
 ROUNDING = 1e-6  # of sums
 
@@ -52,14 +55,15 @@ def access_rows(roles: list[RoleProgram], spec: GpuSpec) -> tuple[np.ndarray, np
         part["data_cycles"] = np.maximum(part["count"], full)
         part["early_cycles"] = np.where(_loads(table)[:, None], part["data_cycles"] - full, 0)
         _crossings(table, part, bypasses)
-        _write_cycles(table, part, spec)
+        lines = _request_rows(table)
+        _write_cycles(table, part, lines, spec)
         part["tag_cycles"], part["ask_cycles"] = _tag_cycles(table, bypasses, spec)
         _copy_writes(table, part, bypasses, spec)
         _bulk_costs(table, part, spec)
         part["shared_last"] = table.shared_address.max(-1)
         first.append(total)
         rows.append(part.reshape(-1))
-        requests.append(table.requests)
+        requests.append(lines)
         base, total = base + len(table.requests), total + part.size
     return np.concatenate(rows), np.concatenate(requests), first
 
@@ -113,24 +117,32 @@ def _crossings(table: AccessTable, accesses: np.ndarray, bypasses: np.ndarray) -
                 table.lane_mask[row])
 
 
-def _write_cycles(table: AccessTable, accesses: np.ndarray, spec: GpuSpec) -> None:
+def _request_rows(table: AccessTable) -> np.ndarray:
+    rows = np.zeros(len(table.requests), IMAGE_REQUEST)
+    for name in REQUEST.names or ():
+        rows[name] = table.requests[name]
+    stores = np.array([operation.startswith(STORE) for operation in table.operation], bool)
+    for width in np.unique(table.bytes_per_lane[stores]).tolist():
+        of_width = stores & (table.bytes_per_lane == width)
+        lines = WarpLines(table.request_first[of_width].reshape(-1), table.request_count[of_width].reshape(-1),
+                          table.requests)
+        rows["word_mask"] |= words_written(table.global_offset[of_width], width, table.lane_mask[of_width], lines)
+    return rows
+
+
+def _write_cycles(table: AccessTable, accesses: np.ndarray, lines: np.ndarray, spec: GpuSpec) -> None:
     """Cycles that stores take of the SM's port: sectors one by one, and more for a line with one that is not filled;
     and of the data array, where the port reads them."""
     stores = np.array([operation.startswith(STORE_PREFIXES) for operation in table.operation], bool)
-    passed = np.append(0, np.cumsum(np.bitwise_count(table.requests["sector_mask"]).astype(np.int64)))
     first, last = table.request_first[stores], table.request_first[stores] + table.request_count[stores]
-    sectors = passed[last] - passed[first]
-    partly = np.zeros_like(sectors)
+    sectors = _sums(np.bitwise_count(lines["sector_mask"]), first, last)
+    partly = _sums(lines_in_part(lines["sector_mask"], lines["word_mask"]), first, last)
     for i, row in enumerate(np.flatnonzero(stores).tolist()):
         if table.operation[row] == BULK_STORE:
             room = sectors[i] * spec.l2.sector_bytes - table.bulk_bytes[row]
             partly[i] = np.minimum(table.request_count[row], -(-room // (spec.l2.sector_bytes // 2)))
-        else:
-            partly[i] = lines_in_part(table.global_offset[row], int(table.bytes_per_lane[row]), table.lane_mask[row])
-    read = np.where(np.bitwise_count(table.requests["sector_mask"]) > 1, spec.l1.line_read_cycles,
-                    spec.l1.sector_read_cycles)
-    read = np.append(0.0, np.cumsum(read))
-    accesses["line_reads"][stores] = read[last] - read[first]
+    read = np.where(np.bitwise_count(lines["sector_mask"]) > 1, spec.l1.line_read_cycles, spec.l1.sector_read_cycles)
+    accesses["line_reads"][stores] = _sums(read, first, last)
     data_cycles = sectors * spec.l2.sector_bytes / spec.noc.sm_write_bytes_per_cycle
     accesses["data_cycles"][stores] = np.ceil(data_cycles + partly * spec.noc.unfilled_line_cycles)
 

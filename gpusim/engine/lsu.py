@@ -134,7 +134,7 @@ def pass_fence(sm, warp, row, time):
     """A fence of a CTA has come to the front of its queue. That of the asynchronous proxy waits until all that the unit
     has taken, of any warp, has passed the data stage; a MEMBAR waits for nothing else (fences.csv)."""
     sm.address_path = time + row.address_cycles
-    done = (max(time, sm.paths.max()) if row.operand == VIEW else time) + row.latency
+    done = (max(time, sm.paths.max(), sm.store_ends.max()) if row.operand == VIEW else time) + row.latency
     settle_board(warp, row.write_barrier, done)
     settle_board(warp, row.read_barrier, done)
 
@@ -146,11 +146,11 @@ def writes(row):
 
 
 @njit(cache=True, nogil=True)
-def post(sm, warp, request, base, access, s, w, row, op, time, token, number, skip):
+def post(sm, warp, request, base, access, s, w, row, op, time, token, number, skip, data_cycles):
     """Send a global access to the memory system; it is answered in a later window."""
     request.time, request.sm, request.slot, request.token = time, s, w, token
     request.base = base
-    request.first, request.count, request.data_cycles = access.first, access.count, access.data_cycles
+    request.first, request.count, request.data_cycles = access.first, access.count, data_cycles
     request.is_write, request.asynchronous = writes(row), row.kind == ASYNC_COPY
     request.cta, request.flag = warp.cta, row.operand if row.flags & FLAG else -1
     request.sequence, request.op, request.age = sm.sequence, op, warp.age
@@ -162,16 +162,14 @@ def post(sm, warp, request, base, access, s, w, row, op, time, token, number, sk
 
 
 @njit(cache=True, nogil=True)
-def global_access(sm, warp, mach, row, access, stores, start):
-    """LDG, STG, LDGSTS: operands, tags; then the memory system decides. Returns when the request leaves.
+def global_access(sm, warp, mach, row, access, start):
+    """LDG, LDGSTS: operands, tags; then the memory system decides. Returns when the request leaves.
 
-    That is when its first tag passes, or when all requests before it have left; stores do not look tags up. What finds
-    no room in the queue for the tag stage waits at the front of the buffer, and all behind it wait, too. An access
-    keeps a barrier waiting until a while before the turn of the one in front of it (barrier_copies.csv); copies to few
-    classes of lines are late in that (barrier_lines.csv).
+    That is when its first tag passes, or when all requests before it have left. What finds no room in the queue for the
+    tag stage waits at the front of the buffer, and all behind it wait, too. An access keeps a barrier waiting until a
+    while before the turn of the one in front of it (barrier_copies.csv); copies to few classes of lines are late in
+    that (barrier_lines.csv).
     """
-    if writes(row):
-        return store(sm, warp, mach, row, access, stores, start)
     room, before = tag_room(sm, mach, mach.access_tags), sm.tag_begun
     entered, passed = enter_tags(sm, warp, mach, row, max(start, room))
     begun = pass_tag_stage(sm, max(passed, start + row.operand_cycles, ask_room(sm, mach)), access.tag_cycles)
@@ -238,24 +236,32 @@ def requests_sent(access, skip):
 
 
 @njit(cache=True, nogil=True)
-def leave_sm(sm, row, time):
-    """When a request leaves the SM: reads go behind the lines of all stores that the unit has taken before, through the
-    same port (loads_behind_writes.csv); stores have had their turn."""
-    return time if writes(row) else max(time, sm.write_port)
+def write_memory(st, mach, acc, bases, win, s, w, row, op, token, start):
+    """STG, RED: into the queue in front of the port, then a request for what no other store brings."""
+    sm, warp, access = st.sms[s], st.warps[s, w], acc[row.access + st.warps[s, w].warp_row]
+    base = bases[warp.cta, access.tensor] + row.global_offset
+    joins = row.kind == GLOBAL_STORE and row.flags & FLAG == 0
+    leaves, turns, skip = store(sm, warp, mach, row, access, st.l1.lines, base, st.stores[s], start, joins)
+    if access.count == 0:
+        return
+    record_stage(win, sm, w, warp, row.pc, op, np.int64(access.count))
+    if requests_sent(access, skip):
+        request = win.requests[win.counts[0]]
+        post(sm, warp, request, base, access, s, w, row, op, leaves, token, np.int64(0), skip, turns)
+        win.counts[0] += 1
 
 
 @njit(cache=True, nogil=True)
 def reach_memory(st, mach, acc, bases, win, s, w, row, op, token, start):
-    """A global access: through the load/store unit, then a request if any lane needs what L1 does not have."""
+    """A load or copy: through the load/store unit, then a request if any lane needs what L1 does not have, behind the
+    lines of all stores that the unit has taken before, through the same port (loads_behind_writes.csv)."""
     sm, warp = st.sms[s], st.warps[s, w]
     access = acc[row.access + warp.warp_row]
-    leaves = global_access(sm, warp, mach, row, access, st.stores[s], start)
+    leaves = global_access(sm, warp, mach, row, access, start)
     if row.kind == ASYNC_COPY:
         record_stage(win, sm, w, warp, row.pc, op, np.int64(1))
     if access.count == 0:
         return
-    if writes(row):
-        record_stage(win, sm, w, warp, row.pc, op, np.int64(access.count))
     base, number, skip = bases[warp.cta, access.tensor] + row.global_offset, np.int64(0), np.int64(0)
     if row.cached:
         stage = sm.data_stage
@@ -264,10 +270,10 @@ def reach_memory(st, mach, acc, bases, win, s, w, row, op, token, start):
             record_stage(win, sm, w, warp, row.pc, op, np.int64(access.data_cycles))
     if number or not row.cached:
         request = win.requests[win.counts[0]]
-        post(sm, warp, request, base, access, s, w, row, op, leave_sm(sm, row, leaves), token, number, skip)
-        if not request.is_write:
-            request.reads = requests_sent(access, skip)
-            sm.under_way += request.reads
+        post(sm, warp, request, base, access, s, w, row, op, max(leaves, sm.write_port), token, number, skip,
+             np.int64(access.data_cycles))
+        request.reads = requests_sent(access, skip)
+        sm.under_way += request.reads
         win.counts[0] += 1
 
 
@@ -332,6 +338,8 @@ def accept(st, mach, ops, acc, bases, win, s, time):
             record_stage(win, sm, w, warp, row.pc, op, np.int64(1))
         elif work == SHARED:
             reach_shared(st, mach, acc, win, s, w, row, op, start, np.int64(late))
+        elif writes(row):
+            write_memory(st, mach, acc, bases, win, s, w, row, op, part.queue_token[i], start)
         else:
             reach_memory(st, mach, acc, bases, win, s, w, row, op, part.queue_token[i], start)
     follow_barrier(st, ops, s, w, time)

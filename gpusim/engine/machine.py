@@ -96,6 +96,8 @@ class Machine(NamedTuple):
     dram_write_cycles_per_byte: float
     stores_in_flight: int
     store_lines: int
+    sector_write: float
+    unfilled_line: float
     store_exit: int
     sms_per_request: int
     l1_after_data: int
@@ -186,6 +188,8 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         dram_read_cycles_per_byte=spec.dram.channels / spec.dram.read_bytes_per_cycle,
         stores_in_flight=spec.noc.stores_in_flight,
         store_lines=spec.noc.store_lines, store_exit=spec.noc.store_exit_cycles,
+        sector_write=spec.l2.sector_bytes / spec.noc.sm_write_bytes_per_cycle,
+        unfilled_line=float(spec.noc.unfilled_line_cycles),
         dram_write_cycles_per_byte=spec.dram.channels / spec.dram.write_bytes_per_cycle,
         sms_per_request=spec.noc.sms_per_request,
         l1_after_data=spec.l1.hit_latency_cycles - _address_cycles(spec)

@@ -19,8 +19,8 @@ from gpusim.engine.crossbar import (
     write_line,
 )
 from gpusim.engine.flags import SWAP, note_write, word_line, word_value, writes_flag
-from gpusim.engine.places import copy_slice, locate
-from gpusim.engine.slices import bits, touch
+from gpusim.engine.places import bits, copy_slice, locate
+from gpusim.engine.slices import touch
 from gpusim.engine.state import BULK, FENCE_TOKEN
 from gpusim.engine.stores import confirm
 from gpusim.engine.views import borrow
@@ -54,7 +54,8 @@ def turns_per_sector(lines, request):
     """Turns of the SM's port that each sector of a write took: more than one where sectors are not filled."""
     sectors = 0
     for j in range(request.count):
-        sectors += bits(np.int64(lines[request.first + j].sector_mask))
+        if j >= 63 or request.skip >> j & 1 == 0:
+            sectors += bits(np.int64(lines[request.first + j].sector_mask))
     return request.data_cycles / max(1, sectors)
 
 

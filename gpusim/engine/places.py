@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-__all__ = ["Owner", "copy_slice", "locate", "mix", "owner", "pick"]
+__all__ = ["Owner", "bits", "copy_slice", "locate", "mix", "owner", "pick"]
 
 
 class Owner(NamedTuple):
@@ -32,6 +32,12 @@ def mix(line):
 def pick(h, start, count):
     """One of ``count`` things from 20 bits of a hash, without a division."""
     return ((h >> start & 0xFFFFF) * count) >> 20
+
+
+@njit(cache=True, nogil=True)
+def bits(mask):
+    """Sectors in a mask of a line's four."""
+    return (mask & 1) + (mask >> 1 & 1) + (mask >> 2 & 1) + (mask >> 3 & 1)
 
 
 @njit(cache=True, nogil=True)

@@ -69,19 +69,48 @@ def show_wavefronts(sm, arrival, waves):
 
 
 @njit(cache=True, nogil=True)
-def choose_path(sm, mach, begin):
-    """The path through the SM's 128-byte data stage for what can begin then: that of all free ones which has been so
-    for the shortest time, else the first to get free.
+def free_path(sm, path, begin):
+    """When a path is free for what can begin then and is no store, which goes before stores that wait for it: behind
+    what keeps it, and behind the store that is on it. When it was free last, if it is."""
+    last, ends = sm.paths[path], sm.store_ends[path]
+    at = max(begin, last)
+    if last < begin and sm.store_begins[path] <= at < ends:
+        return at + (ends - at) % sm.store_turns[path]
+    return last if last > begin or ends > begin else max(last, ends)
+
+
+@njit(cache=True, nogil=True)
+def delay_stores(sm, path, begin, end):
+    """Another access is on a path then: stores that wait for it are so much later."""
+    if begin < sm.store_ends[path]:
+        sm.store_ends[path] += max(0, end - max(begin, sm.store_begins[path]))
+        if begin < sm.store_begins[path]:
+            sm.store_begins[path] = max(sm.store_begins[path], end)
+
+
+@njit(cache=True, nogil=True)
+def put_store(sm, path, begin, cycles):
+    """A store is on a path then. Nothing goes any more before those in front of a pause."""
+    if begin > sm.store_ends[path]:
+        sm.paths[path] = max(sm.paths[path], sm.store_ends[path])
+        sm.store_begins[path] = begin
+    sm.store_ends[path], sm.store_turns[path] = begin + cycles, max(1, cycles)
+
+
+@njit(cache=True, nogil=True)
+def choose_path(sm, mach, begin, stores=False):
+    """The path through the SM's 128-byte data stage for what can begin then, and when it is free: that of all free ones
+    which has been so for the shortest time, else the first to get free. ``stores`` go behind each other.
 
     A path moves a wavefront every other cycle, so the stage moves one per cycle only while two accesses are under way;
     those of one warp follow each other (data_paths.csv).
     """
-    best = 0
-    for i in range(1, mach.data_paths):
-        free, other = sm.paths[i], sm.paths[best]
-        if (free <= begin < other) or (free <= begin and free > other) or other > free > begin:
-            best = i
-    return best
+    best, other = 0, np.int64(0)
+    for i in range(mach.data_paths):
+        free = max(sm.paths[i], sm.store_ends[i]) if stores else free_path(sm, i, begin)
+        if i == 0 or (free <= begin < other) or (free <= begin and free > other) or other > free > begin:
+            best, other = i, free
+    return best, max(begin, other)
 
 
 @njit(cache=True, nogil=True)
@@ -101,26 +130,31 @@ def pass_data_stage(sm, mach, arrival, waves, earliest, beside_stores=False):
     """Take a path through the data stage from ``earliest`` on, not before ``arrival``; ``beside_stores``: to the part
     of the data array that stores share. Returns (when it begins, when the path is free again)."""
     show_wavefronts(sm, arrival, waves)
-    begin = max(arrival, earliest)
-    path = choose_path(sm, mach, begin)
-    begin = max(begin, sm.paths[path])
+    path, begin = choose_path(sm, mach, max(arrival, earliest))
     cycles = mach.wavefront_interval * waves
     if beside_stores:
         cycles += lost_to_port(sm, begin, cycles)
+    delay_stores(sm, path, begin, begin + cycles)
     sm.paths[path] = begin + cycles
     return begin, sm.paths[path]
 
 
 @njit(cache=True, nogil=True)
-def pass_lines(sm, mach, arrival, lines, room):
-    """The same for lines of a store, behind all others: the last one passes when its queue has ``room``, and they keep
-    their path until then."""
+def pass_lines(sm, warp, mach, arrival, lines, room):
+    """The same for lines of a store, behind those of its warp; no store overtakes another. The last line passes when
+    its queue has ``room``; where that is late, stores go one behind the other and keep one path: others have the
+    rest."""
     show_wavefronts(sm, arrival, lines)
-    begin = max(arrival, sm.stores_passed)
-    path = choose_path(sm, mach, begin)
-    begin = max(begin, sm.paths[path])
-    sm.paths[path] = sm.stores_passed = max(begin + mach.wavefront_interval * lines, room)
-    return begin, sm.stores_passed
+    cycles = mach.wavefront_interval * lines
+    path, begin = choose_path(sm, mach, max(max(arrival, warp.stored), sm.stores_begun), True)
+    if room > begin + cycles:
+        path, begin = choose_path(sm, mach, max(arrival, sm.stores_passed), True)
+        sm.paths[path] = warp.stored = max(begin + cycles, room)
+    else:
+        put_store(sm, path, begin, cycles)
+        warp.stored = begin + cycles
+    sm.stores_begun, sm.stores_passed = begin, max(sm.stores_passed, warp.stored)
+    return begin, warp.stored
 
 
 @njit(cache=True, nogil=True)

@@ -6,18 +6,13 @@ from __future__ import annotations
 from numba import njit
 
 from gpusim.engine.memory_state import MEMORY_COUNTERS, NEAR
-from gpusim.engine.places import copy_slice, mix, pick
+from gpusim.engine.places import bits, copy_slice, mix, pick
 
-__all__ = ["bits", "find", "read_home", "read_near", "refresh_wait", "slice_wait", "touch", "wait", "write_copies",
+__all__ = ["find", "read_home", "read_near", "refresh_wait", "slice_wait", "touch", "wait", "write_copies",
            "write_wait"]
 
 READ, HIT, FABRIC, DRAM_READ, DRAM_WRITTEN = (MEMORY_COUNTERS.index(name) for name in (
     "l2_sectors_read", "l2_sector_hits_read", "l2_sectors_fabric", "dram_bytes_read", "dram_bytes_written"))
-
-
-@njit(cache=True, nogil=True)
-def bits(mask):
-    return (mask & 1) + (mask >> 1 & 1) + (mask >> 2 & 1) + (mask >> 3 & 1)
 
 
 @njit(cache=True, nogil=True)

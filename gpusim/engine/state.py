@@ -70,6 +70,7 @@ WARP = np.dtype([
     ("age", "<i8"),  # order in which warps came to the SM
     ("start", "<i8"),
     ("data_free", "<i8"),  # the previous shared access has left the data stage
+    ("stored", "<i8"),  # the previous store to global memory has
     ("drain", "<i8"),  # the last store has passed the port
     ("sent", "<i8"),  # the LSU has taken its last memory instruction
     ("queued", "<i8"),  # memory instructions that the LSU has not taken yet
@@ -144,7 +145,9 @@ WARPGROUP = np.dtype([
 ], align=True)
 SM = np.dtype([
     ("data_stage", "<i8"),  # wavefronts, one per cycle, fill it until then
-    ("paths", "<i8", (PATHS,)),  # through it: when each is free
+    ("paths", "<i8", (PATHS,)),  # through it: when each is free, but for stores that others take turns with:
+    ("store_begins", "<i8", (PATHS,)), ("store_ends", "<i8", (PATHS,)), ("store_turns", "<i8", (PATHS,)),
+    # while there are, one behind the other, and cycles of the last
     ("addresses", "<i8"),  # when the addresses of all accesses so far have been worked off
     ("next_accept", "<i8"), ("next_part", "<i8"), ("next_turn", "<i8"),  # when the LSU takes the next one, and whose
     ("last_part", "<i8"),  # whose turn it was
@@ -161,9 +164,11 @@ SM = np.dtype([
     ("address_path", "<i8"), ("data_path", "<i8"), ("front", "<i8"), ("constant_path", "<i8"),
     ("buffer", "<i8", (QUEUE_ENTRIES,)),  # when its places come free, in order
     ("kept_head", "<i8"), ("kept", "<i8", (QUEUE_ENTRIES,)),  # the same of registers that stores store, a ring
-    ("lines_head", "<i8"), ("lines", "<i8", (STORE_LINES,)),  # the same of the queue in front of the write port
+    ("lines_head", "<i8"), ("lines", "<i8", (STORE_LINES,)),  # the same of the queue in front of the write port,
+    ("line_numbers", "<i8", (STORE_LINES,)),  # and what stood in it last: lines of stores,
+    ("line_sectors", "<i8", (STORE_LINES,)), ("line_words", "<i8", (STORE_LINES,)),  # and what of them is written
     ("stores_head", "<i8"), ("stores", "<i8", (2 * QUEUE_ENTRIES,)),  # of stores that wait for the data stage
-    ("stores_passed", "<i8"),  # when the last store has passed it
+    ("stores_begun", "<i8"), ("stores_passed", "<i8"),  # when the last store came to it, and when all have passed it
     ("port_begun", "<i8"), ("port_share", "<f8"),  # since when the write port has been busy; see gpusim.engine.stores
     ("waiting", "<i8", (WAITING,)),  # when places come free where those wait that have left the buffer
     ("tag_left", "<i8"),  # when the last instruction left the queue for the tag stage,
@@ -266,7 +271,7 @@ def new_state(
     state.parts["last_slot"] = state.parts["last_tensor"] = -1
     state.slots["cta"] = -1
     state.sms["next_accept"] = state.sms["next_turn"] = state.sms["wgmma_event"] = NEVER
-    state.sms["begun"] = -1
+    state.sms["begun"] = state.sms["line_numbers"] = -1
     state.sms["last_part"] = state.parts.shape[1] - 1  # so that the first one comes first
     return state
 

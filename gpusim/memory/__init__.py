@@ -6,7 +6,14 @@ from __future__ import annotations
 from gpusim.memory.async_copy import async_cost
 from gpusim.memory.detail import PhaseDetail, explain
 from gpusim.memory.operations import ASYNC_OPERATIONS, SHARED_OPERATIONS, phases
-from gpusim.memory.sectors import SectorStatistics, WarpLines, lines_in_part, sectors_per_request, warp_lines
+from gpusim.memory.sectors import (
+    SectorStatistics,
+    WarpLines,
+    lines_in_part,
+    sectors_per_request,
+    warp_lines,
+    words_written,
+)
 from gpusim.memory.shared import SharedCost, shared_cost
 
 __all__ = [
@@ -23,4 +30,5 @@ __all__ = [
     "sectors_per_request",
     "shared_cost",
     "warp_lines",
+    "words_written",
 ]

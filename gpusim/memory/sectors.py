@@ -10,14 +10,15 @@ from numba import njit
 
 from gpusim.memory.operations import LANES
 
-__all__ = ["LINE", "SectorStatistics", "WarpLines", "lines_in_part", "sectors_per_request", "warp_lines"]
+__all__ = ["LINE", "SectorStatistics", "WarpLines", "lines_in_part", "sectors_per_request", "warp_lines",
+           "words_written"]
 
 LINE_BYTES = 128
 SECTOR_BYTES = 32
+WORD_BYTES = 4
 MAX_BYTES_PER_LANE = 255
 PIECES = 1 << 20  # more than there are numbers of pieces
 MAX_LINES = LANES * (2 + MAX_BYTES_PER_LANE // LINE_BYTES)
-MAX_SECTORS = LANES * (2 + MAX_BYTES_PER_LANE // SECTOR_BYTES)
 
 LINE = np.dtype([("line_offset", "<i8"), ("sector_mask", "u1")])
 """One line: byte offset (a multiple of 128) and which of its four sectors are touched."""
@@ -132,39 +133,37 @@ def _list_lines(
     return all_lines, all_sectors
 
 
-def lines_in_part(offsets: np.ndarray, bytes_per_lane: int, lane_mask: np.ndarray) -> np.ndarray:
-    """Per access, lines with a sector that it touches but does not fill: (N,) i8, of the arguments of `warp_lines`."""
+def words_written(
+    offsets: np.ndarray, bytes_per_lane: int, lane_mask: np.ndarray, lines: WarpLines
+) -> np.ndarray:
+    """The 4-byte words of its lines that an access touches whole: (R,) u4, a bit each, rows of ``lines.requests``,
+    which are `warp_lines` of the same arguments without pieces."""
     offsets = np.ascontiguousarray(offsets, dtype=np.int64).reshape(-1, LANES)
-    return _lines_in_part(offsets, bytes_per_lane, np.ascontiguousarray(lane_mask, dtype=np.uint32).reshape(-1))
+    mask = np.ascontiguousarray(lane_mask, dtype=np.uint32).reshape(-1)
+    starts = np.ascontiguousarray(lines.requests["line_offset"])
+    return _words_written(offsets, bytes_per_lane, mask, lines.first, lines.count, starts)
+
+
+def lines_in_part(sectors: np.ndarray, words: np.ndarray) -> np.ndarray:
+    """Whether a line has a sector that is touched but not filled, of its sectors and words."""
+    filled = [(words >> np.uint32(8 * sector) & np.uint32(0xFF)) == 0xFF
+              for sector in range(LINE_BYTES // SECTOR_BYTES)]
+    return np.any([sectors >> sector & 1 & ~whole for sector, whole in enumerate(filled)], axis=0)
 
 
 @njit(cache=True)
-def _lines_in_part(offsets: np.ndarray, width: int, mask: np.ndarray) -> np.ndarray:
-    sectors, covered = np.empty(MAX_SECTORS, np.int64), np.empty(MAX_SECTORS, np.uint32)
-    lines, found = np.empty(MAX_LINES, np.int64), np.zeros(len(mask), np.int64)
+def _words_written(
+    offsets: np.ndarray, width: int, mask: np.ndarray, first: np.ndarray, count: np.ndarray, starts: np.ndarray
+) -> np.ndarray:
+    words, written = np.zeros(len(starts), np.uint32), np.zeros(LINE_BYTES, np.bool_)
     for i in range(len(mask)):
-        used = 0
-        for lane in range(LANES):
-            if (mask[i] >> lane) & 1:
-                for byte in range(offsets[i, lane], offsets[i, lane] + width):
-                    slot = _slot(sectors, used, byte // SECTOR_BYTES)
-                    if slot == used:
-                        sectors[slot], covered[slot] = byte // SECTOR_BYTES, 0
-                        used += 1
-                    covered[slot] |= np.uint32(1) << np.uint32(byte % SECTOR_BYTES)
-        for slot in range(used):
-            if covered[slot] != np.uint32(0xFFFFFFFF):
-                line = sectors[slot] // (LINE_BYTES // SECTOR_BYTES)
-                at = _slot(lines, found[i], line)
-                lines[at] = line
-                found[i] += at == found[i]
-    return found
-
-
-@njit(cache=True)
-def _slot(values: np.ndarray, used: int, value: int) -> int:
-    """Where a value stands among the first ``used``; ``used`` where it does not."""
-    for slot in range(used):
-        if values[slot] == value:
-            return slot
-    return used
+        for row in range(first[i], first[i] + count[i]):
+            written[:] = False
+            for lane in range(LANES):
+                if (mask[i] >> lane) & 1:
+                    begin = offsets[i, lane] - starts[row]
+                    written[max(begin, 0) : max(0, min(begin + width, LINE_BYTES))] = True
+            for word in range(LINE_BYTES // WORD_BYTES):
+                if written[word * WORD_BYTES : (word + 1) * WORD_BYTES].all():
+                    words[row] |= np.uint32(1) << np.uint32(word)
+    return words

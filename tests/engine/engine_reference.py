@@ -14,6 +14,7 @@ import numpy as np
 import simpy
 from engine_async import ASYNCHRONOUS, Asynchronous
 from engine_copies import CLASSES, LINE_BYTES, write_turns
+from engine_stores import DataStage, Port, StoreQueue, Write, writes_of
 from engine_units import Fill, L1Model, Part, Queued, Server
 from engine_warp import NO_BOARD, WarpModel
 
@@ -70,58 +71,6 @@ class Turns(NamedTuple):
     early: int = 0
 
 
-class Port(Server):
-    """What stores leave through. It reads their lines, a share of its time, beside what else does."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.begun, self.share = 0, 0.0
-
-    def send(self, ready: int, cycles: int, reads: float) -> tuple[int, int]:
-        """When a store's lines begin to leave, and have left; its reads count as if all before were like it."""
-        if ready > self.free:
-            self.begun = ready
-        self.share = reads / max(cycles, 1)
-        return self.serve(ready, cycles)
-
-    def takes(self, begun: int, cycles: int) -> int:
-        """By how much an access of so many cycles is longer."""
-        first, end = max(begun, self.begun), begun + cycles
-        if begun >= self.free or end <= self.begun:
-            return 0
-        until = self.free - first
-        return int(self.share * min((end - first) / (1 - self.share), until)) if self.share < 1 else until
-
-
-class DataStage:
-    """Paths that take an access each and move one of its wavefronts every other cycle."""
-
-    def __init__(self, gpu: GpuSpec) -> None:
-        self.interval = gpu.shared.latency_cycles_per_wavefront
-        self.paths = [0] * (gpu.shared.wavefronts_per_cycle * self.interval)
-
-    def take_path(self, arrival: int, waves: int, port: Port | None = None, room: int = 0) -> tuple[int, int]:
-        """When the access begins and is through: on the free path that was busy last, or on the first that gets free.
-
-        Beside a ``port`` it lasts longer; it keeps the path until there is ``room``."""
-        free = [path for path in self.paths if path <= arrival]
-        chosen = self.paths.index(max(free) if free else min(self.paths))
-        begun, cycles = max(arrival, self.paths[chosen]), waves * self.interval
-        cycles += port.takes(begun, cycles) if port else 0
-        self.paths[chosen] = max(begun + cycles, room)
-        return begun, self.paths[chosen]
-
-    def move(self, arrival: int, waves: int) -> int:
-        """When the last wavefront has passed."""
-        return self.take_path(arrival, waves)[1] - self.interval + 1
-
-    def serve_fully(self, arrival: int, waves: int) -> int:
-        """A unit that needs no path moves wavefronts at full rate, which the paths then lack."""
-        passed = max(arrival, min(self.paths)) + waves
-        self.paths = [max(path, arrival) + waves * self.interval // len(self.paths) for path in self.paths]
-        return passed
-
-
 class Sm:
     """The SM: warps, schedulers, units."""
 
@@ -142,9 +91,9 @@ class Sm:
         self.buffer = [0] * gpu.mio.buffer_entries  # when its places come free, in order
         self.kept = deque([0] * gpu.mio.kept_registers, gpu.mio.kept_registers)
         self.waiting = [0] * gpu.mio.waiting_accesses
-        self.store_lines = deque([0] * gpu.noc.store_lines, gpu.noc.store_lines)
+        self.store_queue = StoreQueue(gpu)
         places = gpu.mio.buffer_entries + gpu.mio.waiting_stores
-        self.store_places, self.stores_passed = deque([0] * places, places), 0
+        self.store_places = deque([0] * places, places)
         launch = program.launch
         fit = occupancy(gpu, launch.threads_per_cta, launch.registers_per_thread, launch.shared_bytes)
         self.cta_bytes = fit.shared_bytes_per_cta
@@ -587,7 +536,7 @@ class Sm:
             self.copy_writes.serve(now, self.gpu.l1.commit_write_cycles)
         if queued.work == "order":
             self.addresses.serve(now, int(self._image_row(queued)["interval"]))
-            seen = max(now, *self.data_stage.paths) if self._image_row(queued)["operand"] == VIEW else now
+            seen = max(now, self.data_stage.emptied) if self._image_row(queued)["operand"] == VIEW else now
             for board in ("read_barrier", "write_barrier"):
                 warp.settle(int(row[board]), seen + int(self._image_row(queued)["latency"]))
         if queued.work == "nothing":
@@ -701,21 +650,37 @@ class Sm:
 
     def _store(self, queued: Queued, start: int, lead: int) -> None:
         """Through the data stage, a cycle for each line, into the queue in front of the port; no look at tags."""
-        warp, row, turns = queued.warp, queued.row, self.write_cycles(queued.warp, queued.row)
-        lines, waiting = warp.of_row(row, "request_count"), self.gpu.mio.waiting_stores
+        warp, row, alone = queued.warp, queued.row, self.write_cycles(queued.warp, queued.row)
+        writes, waiting = self._writes_of(queued), self.gpu.mio.waiting_stores
+        room = self.store_queue.room(len(writes))
+        cost = self.store_queue.merge(writes, alone)
         self.front = max(self.front, start)
         self.drained = max(self.drained, self.front, self.store_places[-waiting] - self.gpu.mio.buffer_return_cycles)
-        room = self.store_lines[lines - 1] if lines else 0
-        arrival = max(self.front, self._answered(turns, start), self.stores_passed, lead)
-        begun, self.stores_passed = self.data_stage.take_path(arrival, lines, room=room)
+        arrival = max(self.front, self._answered(cost.turns, start), lead)
+        begun, warp.stored = self.data_stage.store(arrival, warp.stored, len(writes), room)
         self.store_places.append(begun + self.gpu.mio.buffer_return_cycles)
-        self._keep(queued, self.stores_passed)
+        self._keep(queued, warp.stored)
         way = self.gpu.noc.store_exit_cycles
-        leaves, end = self.write_port.send(begun + way, turns, self._line_reads(warp, row))
+        leaves, end = self.write_port.send(begun + way, cost.cycles, self._line_reads(warp, row), alone)
         warp.drain = end - way
-        self.store_lines.extend(leaves + (i + 1) * turns // lines for i in range(lines))
-        if warp.of_row(row, "request_count"):
-            self._ask(queued, leaves, None, self._data_turns(warp, row))
+        self.store_queue.keep(leaves, cost.cycles, cost.places)
+        if len(writes) > cost.skip.bit_count():
+            self._ask(queued, leaves, None, self._data_turns(warp, row), cost.skip, turns_of_write=cost.turns)
+
+    def _writes_of(self, queued: Queued) -> list[Write]:
+        """What a store brings, by line. Nothing joins an atomic, or the write of a flag."""
+        warp, row, table = queued.warp, queued.row, queued.warp.role.accesses
+        first, count = warp.of_row(row, "request_first"), warp.of_row(row, "request_count")
+        if queued.kind != Kind.global_store or self._image_row(queued)["flags"] & FLAG:
+            return [Write(-1, frozenset(), frozenset())] * count
+        base = int(self.program.cta_bases[warp.cta, table.tensor[row["access"]]] + row["global_offset"])
+        lanes = warp.of_row(row, "lane_mask")
+        starts = table.global_offset[row["access"], warp.number - warp.role.first_warp]
+        writes = writes_of((base + int(start) for lane, start in enumerate(starts) if lanes >> lane & 1),
+                           int(table.bytes_per_lane[row["access"]]))
+        assert [write.line * LINE_BYTES - base for write in writes] == [
+            int(offset) for offset in table.requests["line_offset"][first : first + count]]
+        return writes
 
     def _line_reads(self, warp: WarpModel, row: np.void) -> float:
         """How long the port reads a store's lines."""
@@ -868,6 +833,7 @@ class Sm:
         """MEMBAR of the warps that its access names: until the memory says that all writes have been performed."""
         if warp.row["access"] >= 0 and not warp.of_access("request_count"):
             return
+        self.store_queue.waiting.extend([None] * len(self.store_queue.waiting))
         request = np.zeros(1, REQUEST_RECORD)
         request["time"], request["token"], request["flag"] = time, FENCE_TOKEN, -1
         warp.membar_end, warp.fence_state = 1 << 60, "membar"
@@ -887,7 +853,7 @@ class Sm:
 
     def _ask(
         self, queued: Queued, time: int, arrived: Callable[[int], None] | None, turns: Turns, skip: int = 0,
-        fill: Fill | None = None,
+        fill: Fill | None = None, turns_of_write: int = 0,
     ) -> None:
         """Send an access to the memory system, reads behind all stores so far; ``skip``: lines not asked for, a bit
         each."""
@@ -899,7 +865,7 @@ class Sm:
         image = self._image_row(queued)
         request["cta"], request["flag"] = warp.cta, image["operand"] if image["flags"] & FLAG else -1
         if self._writes(row, queued.kind):
-            request["is_write"], request["data_cycles"] = 1, self.write_cycles(warp, row)
+            request["is_write"], request["data_cycles"] = 1, turns_of_write
             self.env.process(self._travel(warp, request, arrived, turns, fill))
             return
         request["time"] = max(time, self.write_port.free)

@@ -59,6 +59,7 @@ class WarpModel:
     brisk: bool = False
     free_since: int = 0
     data_free: int = 0
+    stored: int = 0
     queued: int = 0
     before_fence: int = 0
     """Memory instructions that the LSU has not taken: all, to global memory, in front of the last BAR."""

@@ -111,8 +111,8 @@ def test_drain(in_front: int) -> None:
     """EXIT waits until the lines of the last store have passed the port, one by one, slower when sectors are not
     filled, however many of them wait in front of it."""
     lines, registers = 32, 3
-    tiny, gpu = program([Row("STG", access="a")] * 2, {"a": Memory("STG32", lines=lines)}), small_gpu(
-        1, f"noc.store_lines={in_front}")
+    apart = {name: Memory("STG32", lines=lines, first_line=first) for name, first in (("a", 0), ("b", lines))}
+    tiny, gpu = program(rows("STG access=a\nSTG access=b"), apart), small_gpu(1, f"noc.store_lines={in_front}")
     sent, exit_issued = (registers - 1) * 128 // GPU.mio.operand_bytes_per_cycle, 2
     passed = sent + 2 * lines * (1 + GPU.noc.unfilled_line_cycles)
     assert _stalls(run(tiny, gpu)) == {"drain": passed - exit_issued - 1}

@@ -22,14 +22,19 @@ GPU = small_gpu(1)
 
 MEASURED = pd.read_csv(find_data("gpusim/data/hardware/h200/store_queue.csv")).query(
     "beside == 'nothing' and row_bytes == 16 and writers == 4").set_index("sms")
-PIECES = {"d": Memory("STG32", lines=8)}
-"""Eight rows of 16 bytes: half a sector of eight lines."""
+APART = 4
+PIECES = {f"d{i}": Memory("STG32", lines=8, first_line=8 * i) for i in range(APART)}
+"""Eight rows of 16 bytes: half a sector of eight lines; every fourth store of a warp writes the same ones again."""
 STORES = 256
+
+
+def pieces(stores: int, stall: int = 1) -> list[Row]:
+    return loop([Row("STG", access=name, stall=stall) for name in PIECES], stores // APART)
 
 
 def writers(stores: int, ctas: int = 1) -> object:
     """CTAs of four warps, each with so many stores of eight pieces."""
-    return program([(4, loop([Row("STG", access="d", stall=12)], stores))], PIECES, ctas=ctas, cta_bytes=4096)
+    return program([(4, pieces(stores, stall=12))], PIECES, ctas=ctas, cta_bytes=4096)
 
 
 def test_the_port_of_one_sm_takes_two_cycles_for_a_piece_of_a_sector() -> None:
@@ -48,7 +53,7 @@ def test_stores_issue_without_a_wait_until_buffer_and_queues_are_full() -> None:
 
 def test_a_chip_full_of_stores_waits_for_l2() -> None:
     """store_queue.csv, 132 SMs: half as slow again as one, from the 40th store on."""
-    cycles = issue_cycles(run(writers(130, ctas=132), load_gpu("h200")), 0)
+    cycles = issue_cycles(run(writers(136, ctas=132), load_gpu("h200")), 0)
     measured = MEASURED.loc[132]
     assert cycles[128] - cycles[40] == pytest.approx(measured["after_128"] - measured["after_40"], rel=0.25)
     alone = MEASURED.loc[1]
@@ -60,15 +65,15 @@ def test_at_most_so_many_stores_are_on_their_way() -> None:
     in_flight, stores = 600, 400
     gpu = small_gpu(1, f"noc.stores_in_flight={in_flight}", "l2.write_request_cycles=400")
     turns = 8 * (1 + gpu.noc.unfilled_line_cycles)
-    cycles = np.array(issue_cycles(run(program(loop([Row("STG", access="d")], stores), PIECES), gpu), 0))
-    behind = 4 * 400  # its eight lines are the same as those of the store before, half of them in each of two slices
+    cycles = np.array(issue_cycles(run(program(pieces(stores), PIECES), gpu), 0))
+    behind = 4 * 400 / 4  # four of its eight lines are in the same slice, which every fourth store writes to
     waited = np.diff(cycles[in_flight // turns + 40 :])
     assert waited.mean() == pytest.approx(behind, rel=0.05)
 
 
 def test_windows_do_not_change_when_stores_leave() -> None:
     """Slices are slow enough that the limit of unconfirmed stores is what the warps wait for."""
-    mixed = rows("STG access=d stall=3\nLDG access=a write=0 stall=2\nSTG access=w stall=2\nNOP wait=0") * 20
+    mixed = rows("STG access=d0 stall=3\nLDG access=a write=0 stall=2\nSTG access=w stall=2\nNOP wait=0") * 20
     accesses = {**PIECES, "a": Memory("LDG32", lines=4), "w": Memory("STG128", lines=4)}
     tiny = program([(6, mixed)], accesses, ctas=4, cta_bytes=8192)
     gpu, free = (small_gpu(2, f"noc.stores_in_flight={turns}", "l2.write_request_cycles=60") for turns in (600, 1024))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpusim.memory import lines_in_part, sectors_per_request, warp_lines
+from gpusim.memory import lines_in_part, sectors_per_request, warp_lines, words_written
 
 ALL = 0xFFFFFFFF
 
@@ -40,13 +40,20 @@ def test_equals_the_byte_loop(accesses: list[tuple[list[int], int]], width: int)
 @given(st.lists(st.integers(-400, 900), min_size=32, max_size=32), st.integers(0, ALL),
        st.sampled_from([1, 2, 4, 8, 16, 200]), st.booleans())
 @settings(deadline=None)
-def test_lines_in_part_have_a_sector_with_a_byte_that_nobody_writes(
+def test_words_are_those_of_which_a_store_writes_every_byte_and_lines_in_part_have_a_sector_that_lacks_one(
     offsets: list[int], mask: int, width: int, aligned: bool
 ) -> None:
     offsets = [offset // width * width for offset in offsets] if aligned else offsets
     written = {byte for lane in range(32) if mask >> lane & 1 for byte in range(offsets[lane], offsets[lane] + width)}
-    expected = {byte // 128 for byte in written if not written.issuperset(range(byte // 32 * 32, byte // 32 * 32 + 32))}
-    assert lines_in_part(np.array([offsets]), width, np.array([mask])).tolist() == [len(expected)]
+    partly = {byte // 128 for byte in written if not written.issuperset(range(byte // 32 * 32, byte // 32 * 32 + 32))}
+    accesses = np.array([offsets]), width, np.array([mask])
+    lines = warp_lines(*accesses)
+    words = words_written(*accesses, lines)
+    for row, mask_of_words in zip(lines.requests.tolist(), words.tolist(), strict=True):
+        whole = [word for word in range(32) if written.issuperset(range(row[0] + 4 * word, row[0] + 4 * word + 4))]
+        assert mask_of_words == sum(1 << word for word in whole)
+    found = lines.requests["line_offset"][lines_in_part(lines.requests["sector_mask"], words).astype(bool)] // 128
+    assert sorted(found.tolist()) == sorted(partly)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +62,9 @@ def test_lines_in_part_have_a_sector_with_a_byte_that_nobody_writes(
 )
 def test_lines_that_a_store_fills_in_part(stride: int, width: int, lanes: int, lines: int) -> None:
     """Rows of 16 bytes, as an epilogue of words has them, and halves of four sectors of a line."""
-    assert lines_in_part(np.arange(32)[None] * stride, width, np.array([(1 << lanes) - 1])).tolist() == [lines]
+    accesses = np.arange(32)[None] * stride, width, np.array([(1 << lanes) - 1])
+    found = warp_lines(*accesses)
+    assert lines_in_part(found.requests["sector_mask"], words_written(*accesses, found)).sum() == lines
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from gpusim.experiments.micro.fences import fence_probes
 from gpusim.experiments.micro.halves import half_probes
 from gpusim.experiments.micro.instructions import instruction_probes
 from gpusim.experiments.micro.memory import memory_probes
+from gpusim.experiments.micro.merges import merge_probes
 from gpusim.experiments.micro.pipes import pipe_probes
 from gpusim.experiments.micro.probe import Probe, run_probe
 from gpusim.experiments.micro.published import published_probes
@@ -58,8 +59,8 @@ def all_probes() -> list[Probe]:
     compiled = [*pipe_probes(), *shared_probes(), *copy_probes(), *slot_probes(), *crossing_probes(), *write_probes()]
     compiled += [*memory_probes(), *warpgroup_probes(), *instruction_probes(), *half_probes(), *tile_probes(),
                  *traffic_probes(), *under_way_probes(), *by_line_probes(), *arrival_probes(), *behind_probes(),
-                 *access_read_probes(), *copy_place_probes(), *fence_probes(), *replay_probes(), *blind_probes(),
-                 *mark_probes()]
+                 *access_read_probes(), *copy_place_probes(), *fence_probes(), *merge_probes(), *replay_probes(),
+                 *blind_probes(), *mark_probes()]
     return [*compiled, *recorded_probes(), *published_probes(), *published_tables()]
 
 
