@@ -60,8 +60,8 @@ def rows_in(table: str, **options: str) -> int:
 
 def test_no_row_of_a_table_is_dropped_silently() -> None:
     tables = ("h200/mio.csv", "h200/mixes.csv", "h200/lsu.csv", "h200/launch.csv", "h200/copy_slots.csv",
-              "h200/store_merges.csv", "h200/wgmma.csv", "h200/wgmma_more.csv", "h200/wgmma_groups.csv",
-              "h200/predicated.csv",
+              "h200/store_merges.csv", "h200/half_sectors.csv", "h200/wgmma.csv", "h200/wgmma_more.csv",
+              "h200/wgmma_groups.csv", "h200/predicated.csv",
               "h200/instructions.csv", "h200/branch.csv", "h200/branch_loss.csv", "h200/register_release.csv",
               "published/a100_shared.csv", "published/ga102_memory.csv", "published/mma.csv", "published/latency.csv")
     emulated = (pd.read_csv(HARDWARE / "h200/pipes.csv")["op"] == "mma_m16n8k32_e4m3_f32").sum()
