@@ -238,7 +238,8 @@ def requests_sent(access, skip):
 @njit(cache=True, nogil=True)
 def write_memory(st, mach, acc, bases, win, s, w, row, op, token, start):
     """STG, RED: into the queue in front of the port, then a request for what no other store brings."""
-    sm, warp, access = st.sms[s], st.warps[s, w], acc[row.access + st.warps[s, w].warp_row]
+    sm, warp = st.sms[s], st.warps[s, w]
+    access = acc[row.access + warp.warp_row]
     base = bases[warp.cta, access.tensor] + row.global_offset
     joins = row.kind == GLOBAL_STORE and row.flags & FLAG == 0
     leaves, turns, skip = store(sm, warp, mach, row, access, st.l1.lines, base, st.stores[s], start, joins)

@@ -145,7 +145,7 @@ WARPGROUP = np.dtype([
 ], align=True)
 SM = np.dtype([
     ("data_stage", "<i8"),  # wavefronts, one per cycle, fill it until then
-    ("paths", "<i8", (PATHS,)),  # through it: when each is free, but for stores that others take turns with:
+    ("paths", "<i8", (PATHS,)),  # through it: when each is free, but for stores that others go before:
     ("store_begins", "<i8", (PATHS,)), ("store_ends", "<i8", (PATHS,)), ("store_turns", "<i8", (PATHS,)),
     # while there are, one behind the other, and cycles of the last
     ("addresses", "<i8"),  # when the addresses of all accesses so far have been worked off
