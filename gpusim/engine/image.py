@@ -26,8 +26,8 @@ IMAGE_OP = np.dtype([
     ("path_cycles", "u1"),
     ("lead_cycles", "u1"), ("hold_cycles", "u1"), ("registers", "u1"), ("places", "u1"),
     ("kept", "u1"), ("address_cycles", "u1"), ("data_turns", "u1"), ("data_lead", "u1"), ("cached", "u1"),
-    ("wide", "u1"), ("triple", "u1"), ("vector", "u1"), ("fetches", "u1"), ("reads", "u1"), ("piece", "<u2"),
-    ("unit", "u1"), ("constant", "u1"),
+    ("wide", "u1"), ("second_pass", "u1"), ("triple", "u1"), ("vector", "u1"), ("fetches", "u1"), ("reads", "u1"),
+    ("piece", "<u2"), ("unit", "u1"), ("constant", "u1"),
 ], align=True)
 """flags: 1 active, 2 the warp's next instruction is elsewhere (a taken branch), 4 yield, 8 variable latency,
 16 a miss in L2 brings the whole line, 32 waits until the SM's writes have been performed, 64 depends on a flag: then
@@ -42,7 +42,8 @@ follow; lead_cycles: until all but the last register are there, when a shared ac
 reading them keeps the dispatcher from its own; registers: how many it reads; places: what it takes of the unit's
 buffer; kept: registers that it stores; address_cycles,
 data_turns: of the paths that all sub-partitions share, for addresses and what is stored; data_lead: until the first of
-these has been read. cached: a load that L1 keeps. wide: reads its registers in two passes. triple:
+these has been read. cached: a load that L1 keeps. wide: reads its registers in two passes. second_pass: cycles that
+its warp waits for the second one. triple:
 reads three registers; vector: one or two, in one pass, 2 if it writes predicates only. fetches: a tensor instruction
 with a new A; reads: its kind, see gpusim.engine.register_reads. piece: of the code, see gpusim.engine.fetch. unit:
 whose room it needs to issue, a pipe or QUEUE. constant: line that it reads, see gpusim.engine.fetch. stall: the
@@ -221,7 +222,8 @@ def _slow_reads(
     image["vector"] = (arithmetic & (vectors > 0) & (vectors < 3) & ~wide) * (1 + sets_predicates)
     before_clock = image["wide"] * np.append(clocks[1:], False)
     held = image["wide"] - before_clock + np.append(np.uint8(0), before_clock[:-1])
-    image["stall"] += np.uint8(spec.issue.wide_pass_cycles) * held
+    image["second_pass"] = np.uint8(spec.issue.wide_pass_cycles) * held
+    image["stall"] += image["second_pass"]
     tensor = image["kind"] == Kind.mma
     multiplicands = source["src_start"][:, 0]
     previous, rows = multiplicands.copy(), np.flatnonzero(tensor)

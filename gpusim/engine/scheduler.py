@@ -44,6 +44,16 @@ def candidate_time(part, warp):
 
 
 @njit(cache=True, nogil=True)
+def turn_time(part, warps, w):
+    """First cycle in which a warp may take the tensor pipe from another one of its CTA: not while that one's
+    instructions only stand behind an IMAD.WIDE, which reads its registers twice (tensor_pairs.csv, wide3)."""
+    last = part.last_tensor
+    if warps[w].unit != TENSOR or w == last or last < 0 or warps[w].cta_slot != warps[last].cta_slot:
+        return np.int64(0)
+    return part.tensor_due
+
+
+@njit(cache=True, nogil=True)
 def yields(warp, ops):
     """Whether the last instruction of a warp lets others go first."""
     return warp.op > 0 and ops[warp.op - 1].flags & YIELD != 0
@@ -51,8 +61,8 @@ def yields(warp, ops):
 
 @njit(cache=True, nogil=True)
 def brisk(warp, ops):
-    """Whether the last instruction of a warp let it go on in the very next cycle."""
-    return warp.op > 0 and ops[warp.op - 1].stall <= 1
+    """Whether the last instruction of a warp let it go on in the very next cycle, but for a second pass of its own."""
+    return warp.op > 0 and ops[warp.op - 1].stall - ops[warp.op - 1].second_pass <= 1
 
 
 @njit(cache=True, nogil=True)
@@ -73,12 +83,31 @@ def precedes_other_cta(part, warps, ops, w, best, time):
 
 
 @njit(cache=True, nogil=True)
+def goes_on(part, warps, ops, other, time):
+    """Whether the warp that issued last goes before ``other`` of its CTA though it has paused, because it has the
+    tensor pipe (tensor_pairs.csv).
+
+    It does when its next tensor instruction comes in time, when the pipe would be free if the load/store unit had read
+    nothing beside its last one, and right behind another instruction (gap6V, load; not H6, gap4V, H3V3); and when it
+    has something else to issue in the cycle in which the pipe gets free for the other one (gap7slot). Not behind a
+    yield.
+    """
+    last = part.last_slot
+    if last != part.last_tensor or yields(warps[last], ops):
+        return False
+    if warps[last].unit == TENSOR:
+        return brisk(warps[last], ops) and warps[last].ready >= part.tensor_due
+    return warps[other].unit == TENSOR and max(part.unit_free[TENSOR], turn_time(part, warps, other)) == time
+
+
+@njit(cache=True, nogil=True)
 def preferred(mach, part, warps, ops, w, best, time, contested):
     """Whether eligible warp ``w`` goes before eligible warp ``best``.
 
-    Under ``grr`` the last one goes on while it can, or else comes last of its CTA, whose warps take turns; CTAs have an
-    order, the older one first (issue_turns.csv). Where the tensor pipe or the queue of memory instructions is
-    ``contested`` that order is the first thing to decide.
+    Under ``grr`` the last one goes on while it can issue without a pause, or else comes last of its CTA, whose warps
+    take turns; CTAs have an order, the older one first (issue_turns.csv). Where the tensor pipe or the queue of memory
+    instructions is ``contested`` that order is the first thing to decide. Of a CTA's warps that want the tensor pipe
+    one that yields steps back (tensor_pairs.csv, H6 and H3V3 beside one that does).
     """
     last = part.last_slot
     is_last = w == last or best == last
@@ -88,8 +117,12 @@ def preferred(mach, part, warps, ops, w, best, time, contested):
             return precedes_other_cta(part, warps, ops, w, best, time)
         if paused or not is_last:
             return warps[w].age < warps[best].age
+    elif mach.policy == GRR and warps[w].unit == TENSOR and warps[best].unit == TENSOR:
+        steps_back = yields(warps[w], ops)
+        if steps_back != yields(warps[best], ops):
+            return not steps_back
     if mach.policy == GRR and paused and is_last:
-        return best == last
+        return (w == last) == goes_on(part, warps, ops, best if w == last else w, time)
     if (mach.policy == GTO or mach.policy == GRR) and is_last:
         return (w == last) != yields(warps[last], ops)
     if mach.policy == LRR or mach.policy == GRR:
@@ -100,42 +133,12 @@ def preferred(mach, part, warps, ops, w, best, time, contested):
 
 
 @njit(cache=True, nogil=True)
-def holds_tensor_pipe(part, mach, warps, ops, time):
-    """Whether the warp that had the tensor pipe last asks for it again: 1 if it does so in time, neither early and
-    throttled nor behind a yield; -1 if it asks otherwise; 0 when it does not ask.
-
-    In time is when the pipe would be free if the load/store unit had read nothing beside its last instruction: that
-    takes longer for it, and does not cost the warp its turn (cutlass_sampling.csv: a warp that has the pipe goes
-    through twenty tensor instructions, with loads and copies between them, without waiting for it).
-    """
-    w = part.last_tensor
-    if mach.policy != GRR or w < 0 or not warps[w].live:
-        return 0
-    if warps[w].unit != TENSOR or candidate_time(part, warps[w]) > time:
-        return 0
-    in_time = warps[w].ready >= part.tensor_due
-    return 1 if in_time and not yields(warps[w], ops) else -1
-
-
-@njit(cache=True, nogil=True)
-def shares_cta(warps, w, holder):
-    """Whether a warp is of the CTA that had the tensor pipe last, if any had."""
-    return holder >= 0 and warps[w].cta_slot == warps[holder].cta_slot
-
-
-@njit(cache=True, nogil=True)
-def choose(part, mach, warps, ops, time, eligible, held, contested):
-    """The one of several eligible warps, a bit each, that goes first.
-
-    Under ``grr`` the warp of a CTA that had the tensor pipe last keeps it while it goes on asking, but for a yield.
-    """
-    best, holder = np.int64(-1), part.last_tensor
+def choose(part, mach, warps, ops, time, eligible, contested):
+    """The one of several eligible warps, a bit each, that goes first."""
+    best = np.int64(-1)
     for i in range(part.live):
         w = part.slots[i]
-        asks = held != 0 and warps[w].unit == TENSOR and shares_cta(warps, w, holder)
-        passed_over = asks and (w == holder) == (held < 0)
-        if eligible >> i & 1 and not passed_over and (
-                best < 0 or preferred(mach, part, warps, ops, w, best, time, contested)):
+        if eligible >> i & 1 and (best < 0 or preferred(mach, part, warps, ops, w, best, time, contested)):
             best = w
     return best
 
@@ -143,20 +146,17 @@ def choose(part, mach, warps, ops, time, eligible, held, contested):
 @njit(cache=True, nogil=True, forceinline=True)
 def select(part, mach, warps, ops, time):
     """The warp to issue at ``time``; the other eligible ones are not selected in this cycle."""
-    best, eligible, asking, contested = np.int64(-1), 0, 0, 0
-    holder = warps[part.last_tensor].cta_slot if part.last_tensor >= 0 else -1
+    best, eligible, contested = np.int64(-1), 0, 0
     for i in range(part.live):  # without branches: the host cannot foresee them
         w = part.slots[i]
         warp = warps[w]
-        can, tensor = candidate_time(part, warp) <= time, warp.unit == TENSOR
+        can = (candidate_time(part, warp) <= time) & (turn_time(part, warps, w) <= time)
         warp.not_selected += can
         eligible |= can << i
-        asking += can & tensor & (warp.cta_slot == holder)
-        contested |= can & (tensor | (warp.unit == QUEUE))
+        contested |= can & ((warp.unit == TENSOR) | (warp.unit == QUEUE))
         best = w if can else best
     if eligible & (eligible - 1):
-        held = holds_tensor_pipe(part, mach, warps, ops, time) if asking > 1 else 0
-        best = choose(part, mach, warps, ops, time, eligible, held, contested)
+        best = choose(part, mach, warps, ops, time, eligible, contested)
     if best >= 0:
         warps[best].not_selected -= 1
     return best
@@ -167,7 +167,8 @@ def look_ahead(part, warps):
     """Earliest cycle in which the sub-partition can issue again."""
     earliest = NEVER
     for i in range(part.live):
-        earliest = min(earliest, candidate_time(part, warps[part.slots[i]]))
+        w = part.slots[i]
+        earliest = min(earliest, max(candidate_time(part, warps[w]), turn_time(part, warps, w)))
     part.next_issue = earliest
 
 
@@ -227,6 +228,8 @@ def issue(st, mach, ops, acc, bases, win, s, p, time):
         charge_vector(part, win, row, time)
         if dispatched > time:
             hold_others(part, warps, w, time, dispatched)
+        if row.wide:
+            part.tensor_due += dispatched - time + row.second_pass
         if row.queue >= 0:
             send(st, mach, ops, acc, win, s, w, row, dispatched)
         elif row.flags & ACTIVE:

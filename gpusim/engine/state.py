@@ -109,7 +109,7 @@ SUB_PARTITION = np.dtype([
     ("hold_start", "<i8", (HOLDS,)), ("hold_end", "<i8", (HOLDS,)),
     ("unit_free", "<i8", (len(Pipe) + 1,)),  # when each pipe and the queue have room; NEVER while the queue is full
     ("tensor_start", "<i8"), ("tensor_interval", "<i8"), ("tensor_end", "<i8"),  # of the last tensor instruction
-    ("tensor_due", "<i8"),  # that end, but for what the LSU and the XU read beside it
+    ("tensor_due", "<i8"),  # that end for a warp's turn: but for what the LSU and the XU read beside it
     ("tensor_reads", "<i8"), ("tensor_owed", "<f8"),  # row of TENSOR_READS; part of a cycle that it lasts longer
     ("tensor_turn", "<i8"), ("fetched", "<i8"),  # another warp's came before; its A operand had to be read
     ("triple_start", "<i8"), ("vector_start", "<i8"),  # of the last instruction that reads three registers, or fewer

@@ -190,7 +190,7 @@ class Sm:
             full = not part.has_room(now)
             return ("lg_throttle" if entry.kind in OTHER_GLOBAL else "mio_throttle") if full else None
         resource, state = self._needs(part, warp)
-        if resource is part.pipes[Pipe.tensor] and now < part.tensor_free:
+        if resource is part.pipes[Pipe.tensor] and now < max(part.tensor_free, self._turn_time(part, warp)):
             return state
         return state if resource is not None and resource.count == resource.capacity else None
 
@@ -220,16 +220,8 @@ class Sm:
         return order[0]
 
     def _in_turn(self, part: Part, ready: list[WarpModel]) -> WarpModel:
-        """Of a CTA's warps the one that had the tensor pipe last keeps it when it comes just in time, or would have but
-        for what was read meanwhile, not when it came early or yields; then each in the order of its coming against the
-        best so far."""
-        asking = [warp for warp in ready if self._pipe(self._entry(warp)) == Pipe.tensor]
-        contested = bool(asking) or any(self._is_queued(warp) for warp in ready)
-        holder = next((warp for warp in asking if warp.slot == part.last_tensor), None)
-        rivals = [warp for warp in asking if holder is not None and warp.cta == holder.cta]
-        if holder is not None and len(rivals) > 1:
-            keeps = holder.free_since >= part.tensor_due and not holder.yielded
-            ready = [warp for warp in ready if warp not in rivals or (warp is holder) == keeps]
+        """Each in the order of its coming against the best so far."""
+        contested = any(self._wants_tensor(warp) or self._is_queued(warp) for warp in ready)
         best, *others = sorted(ready, key=lambda warp: (warp.age, warp.slot))
         for warp in others:
             if self._precedes(part, warp, best, contested):
@@ -238,8 +230,9 @@ class Sm:
 
     def _precedes(self, part: Part, warp: WarpModel, best: WarpModel, contested: bool) -> bool:
         """CTAs: the last one while it goes on, then the older one; but where they contend for the tensor pipe or a
-        queue, who has not yielded, the older one, but not who issued just now when both could go on. Warps of one: the
-        last one, which comes last after a pause or a yield, else in turn."""
+        queue, who has not yielded, the older one, but not who issued just now when both could go on. Warps of one: for
+        the tensor pipe who has not yielded; the last one, which comes last after a yield or a pause that costs it its
+        turn, else in turn."""
         last, now = part.last, int(self.env.now)
         is_last = last in (warp, best)
         if contested and warp.cta != best.cta:
@@ -250,11 +243,31 @@ class Sm:
         paused = now > part.dispatch_free
         if warp.cta != best.cta and (paused or not is_last):
             return warp.age < best.age
-        if is_last and (paused or last.yielded):
+        if warp.cta == best.cta and warp.yielded != best.yielded and self._wants_tensor(warp, best):
+            return best.yielded
+        if is_last and (last.yielded or (paused and not self._keeps_turn(part, best if warp is last else warp))):
             return best is last
         after = last.slot if last else -1
         turns = self.gpu.sm.max_warps
         return warp is last if is_last else (warp.slot - after - 1) % turns < (best.slot - after - 1) % turns
+
+    def _keeps_turn(self, part: Part, other: WarpModel) -> bool:
+        """The last one has the tensor pipe, and asks for it in time and without a pause of its own; or it wants
+        something else in the very cycle in which the other one finds it free."""
+        last = part.last
+        if last is None or last.slot != part.last_tensor:
+            return False
+        if self._wants_tensor(last):
+            return last.brisk and last.free_since >= part.tensor_due
+        return self._wants_tensor(other) and int(self.env.now) == max(part.tensor_free, self._turn_time(part, other))
+
+    def _turn_time(self, part: Part, warp: WarpModel) -> int:
+        """When a warp may take the tensor pipe from another one of its CTA."""
+        others = [one for one in part.warps if one.slot == part.last_tensor and one is not warp and one.cta == warp.cta]
+        return part.tensor_due if others else 0
+
+    def _wants_tensor(self, *warps: WarpModel) -> bool:
+        return all(self._pipe(self._entry(warp)) == Pipe.tensor for warp in warps)
 
     def _goes_on(self, last: WarpModel, others: list[WarpModel]) -> WarpModel:
         return others[0] if last.yielded and others else last
@@ -285,7 +298,8 @@ class Sm:
                 part = self.parts[warp.slot % PARTS]
                 part.turn, part.last_tensor = part.last_tensor != warp.slot, warp.slot
             warp.stall_end, warp.yielded = dispatched + max(int(self._image_row(warp)["stall"]), 1), bool(row["yield_"])
-            warp.brisk = int(self._image_row(warp)["stall"]) <= 1
+            image = self._image_row(warp)
+            warp.brisk = int(image["stall"]) - int(image["second_pass"]) <= 1
             if self._is_queued(warp):
                 self._send(warp, entry, dispatched)
             elif row["active"]:
@@ -328,6 +342,8 @@ class Sm:
             now = part.operands_start(self.gpu, image, now)
         dispatched = part.dispatch(now) if reads_registers and pipe != Pipe.tensor else now
         part.share_with_arithmetic(image, issued)
+        if image["wide"]:
+            part.tensor_due += dispatched - issued + int(image["second_pass"])
         part.dispatch_free = dispatched + 1
         return dispatched
 

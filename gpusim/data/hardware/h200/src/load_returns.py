@@ -146,4 +146,5 @@ def main(cubin: str, sass: str, words: str, out: str, names: str) -> None:
     Path(names).write_text("\n".join(rows) + "\n")
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])
