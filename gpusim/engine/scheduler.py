@@ -46,7 +46,7 @@ def candidate_time(part, warp):
 @njit(cache=True, nogil=True)
 def turn_time(part, warps, w):
     """First cycle in which a warp may take the tensor pipe from another one of its CTA: not while that one's
-    instructions only stand behind an IMAD.WIDE, which reads its registers twice (tensor_pairs.csv, wide3)."""
+    instructions only stand behind an IMAD.WIDE, which reads its registers twice (tensor_pairs.csv: H3r W2 V1)."""
     last = part.last_tensor
     if warps[w].unit != TENSOR or w == last or last < 0 or warps[w].cta_slot != warps[last].cta_slot:
         return np.int64(0)
@@ -88,9 +88,9 @@ def goes_on(part, warps, ops, other, time):
     tensor pipe (tensor_pairs.csv).
 
     It does when its next tensor instruction comes in time, when the pipe would be free if the load/store unit had read
-    nothing beside its last one, and right behind another instruction (gap6V, load; not H6, gap4V, H3V3); and when it
-    has something else to issue in the cycle in which the pipe gets free for the other one (gap7slot). Not behind a
-    yield.
+    nothing beside its last one, and right behind another instruction (sequences of H5r V1 and H4r L1 V1, not of H6r,
+    H3r V1 or H3r V3); and when it has something else to issue in the cycle in which the pipe gets free for the other
+    one (H6r V1). Not behind a yield.
     """
     last = part.last_slot
     if last != part.last_tensor or yields(warps[last], ops):
@@ -107,7 +107,7 @@ def preferred(mach, part, warps, ops, w, best, time, contested):
     Under ``grr`` the last one goes on while it can issue without a pause, or else comes last of its CTA, whose warps
     take turns; CTAs have an order, the older one first (issue_turns.csv). Where the tensor pipe or the queue of memory
     instructions is ``contested`` that order is the first thing to decide. Of a CTA's warps that want the tensor pipe
-    one that yields steps back (tensor_pairs.csv, H6 and H3V3 beside one that does).
+    one that yields steps back (tensor_pairs.csv: H6r beside N1y).
     """
     last = part.last_slot
     is_last = w == last or best == last
