@@ -110,16 +110,15 @@ class Room:
                control(count, 6), control(test, LONGEST_STALL), control(NOP, 4)]
         return [*out, self.jump(-(len(out) + 1), 2)]
 
-    def written(self, body: list[int]) -> bytes:
-        """Both kinds of warps' rounds stand behind each other, as far ones would fetch code late; the upper warps do
-        nothing but wait."""
+    def written(self, upper_body: list[int], lower_body: list[int]) -> bytes:
+        """Both kinds of warps' rounds stand behind each other, as far ones would fetch code late."""
         room, wide = self.upper[-1] + 1 - self.upper[0], self.lower[-1] + 1 - self.lower[0]
-        upper = [control(NOP, LONGEST_STALL, wait=ALL), *self.rounds([control(NOP, 1)])]
+        upper = [control(NOP, LONGEST_STALL, wait=ALL), *self.rounds(upper_body)]
         upper.append(self.jump(room - 1 - (len(upper) + 1), NONE))
         while len(upper) % 8:
             upper.append(control(NOP, 1))
         begins = len(upper)
-        upper += self.rounds(body)
+        upper += self.rounds(lower_body)
         upper.append(self.jump(self.lower[-1] - (self.upper[0] + len(upper) + 1), NONE))
         upper += [control(NOP, 1)] * (room - 1 - len(upper)) + [control(NOP, LONGEST_STALL, wait=ALL)]
         lower = [control(NOP, LONGEST_STALL, wait=ALL)]
@@ -128,19 +127,19 @@ class Room:
         data = self.cubin
         for place, words in ((self.upper, upper), (self.lower, lower)):
             before = b"".join(word.to_bytes(16, "little") for _, word in self.lines[place[0]:place[-1] + 1])
-            assert data.count(before) == 1
+            assert data.count(before) == 1 and len(words) == place[-1] + 1 - place[0]
             data = data.replace(before, b"".join(word.to_bytes(16, "little") for word in words))
         return data
 
 
 def main(cubin: str, sass: str, words: str, out: str, names: str) -> None:
-    room, rows = Room(cubin, sass, words), []
+    room, rows, waits = Room(cubin, sass, words), [], [control(NOP, 1)]  # what the upper warps do
     with Path(out).open("wb") as archive:
         for text in PROGRAMS:
             for mask in (1, 3, 7, 15):
                 for wanted in range(text.count("L")):
                     for shift in range(3):
-                        data = room.written(room.program(text, wanted, shift))
+                        data = room.written(waits, room.program(text, wanted, shift))
                         archive.write(struct.pack("II", mask, len(data)) + data)
                         rows.append(f"{text},{mask.bit_count()},{wanted},{shift}")
     Path(names).write_text("\n".join(rows) + "\n")

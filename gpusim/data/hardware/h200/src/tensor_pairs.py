@@ -65,26 +65,6 @@ class Pairs(Room):
         ends = [self.moved(64, LONGEST_STALL, ALL), self.moved(24, LONGEST_STALL, ALL)]
         return [*self.idle(24 + late), *self.sequence(text), *ends]
 
-    def both(self, first: list[int], second: list[int]) -> bytes:
-        """The upper warps run ``first``, the lower ones ``second``, whose rounds stand behind it."""
-        room, wide = self.upper[-1] + 1 - self.upper[0], self.lower[-1] + 1 - self.lower[0]
-        upper = [control(NOP, LONGEST_STALL, wait=ALL), *self.rounds(first)]
-        upper.append(self.jump(room - 1 - (len(upper) + 1), NONE))
-        upper += [control(NOP, 1)] * (-len(upper) % 8)
-        begins = len(upper)
-        upper += self.rounds(second)
-        upper.append(self.jump(self.lower[-1] - (self.upper[0] + len(upper) + 1), NONE))
-        upper += [control(NOP, 1)] * (room - 1 - len(upper)) + [control(NOP, LONGEST_STALL, wait=ALL)]
-        lower = [control(NOP, LONGEST_STALL, wait=ALL)]
-        lower.append(self.jump(self.upper[0] + begins - (self.lower[0] + 2), NONE))
-        lower += [control(NOP, 1)] * (wide - 1 - len(lower)) + [control(NOP, LONGEST_STALL, wait=ALL)]
-        data = self.cubin
-        for place, words in ((self.upper, upper), (self.lower, lower)):
-            before = b"".join(word.to_bytes(16, "little") for _, word in self.lines[place[0]:place[-1] + 1])
-            assert data.count(before) == 1 and len(words) == place[-1] + 1 - place[0]
-            data = data.replace(before, b"".join(word.to_bytes(16, "little") for word in words))
-        return data
-
 
 def main(cubin: str, sass: str, words: str, out: str, names: str) -> None:
     room, rows = Pairs(cubin, sass, words), []
@@ -92,8 +72,8 @@ def main(cubin: str, sass: str, words: str, out: str, names: str) -> None:
         for first in FIRST:
             for second in SECOND:
                 for late in LATE:
-                    data = room.both(room.body(f"{HEAD} {first} {TAIL}", BEFORE),
-                                     room.body(f"{HEAD} {second} H5r C1 5(H5r V1) {TAIL}", late))
+                    data = room.written(room.body(f"{HEAD} {first} {TAIL}", BEFORE),
+                                        room.body(f"{HEAD} {second} H5r C1 5(H5r V1) {TAIL}", late))
                     archive.write(struct.pack("II", 17, len(data)) + data)
                     rows.append(f"{first},{second},{late}")
     Path(names).write_text("\n".join(rows) + "\n")
