@@ -1,5 +1,5 @@
 """Models what an instruction does when it issues: which pipe, queue and stage it takes, and when its barriers release.
-Leaves out when it may issue (gpusim.engine.scoreboards) and who is chosen (gpusim.engine.scheduler)."""
+Leaves out when it may issue (gpusim.engine.scoreboards) and who is chosen (gpusim.engine.turns)."""
 
 from __future__ import annotations
 

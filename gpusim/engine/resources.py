@@ -1,5 +1,5 @@
 """Models what instructions share: pipes and queues of a sub-partition, the SM's data and tag stage.
-Leaves out reads of registers (gpusim.engine.register_reads) and which warp gets what (gpusim.engine.scheduler)."""
+Leaves out reads of registers (gpusim.engine.register_reads) and which warp gets what (gpusim.engine.turns)."""
 
 from __future__ import annotations
 

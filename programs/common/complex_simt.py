@@ -15,10 +15,6 @@ from gpusim import Line
 
 __all__ = ["ComplexLoop"]
 
-Product = tuple[int, int, int]
-"""Registers: c += a * b."""
-
-
 @dataclass(eq=False)
 class ComplexLoop(SimtLoop):
     """A threadblock tile of complex numbers, two registers each; ``conjugate``: which operands, any of "ab"."""
@@ -30,14 +26,14 @@ class ComplexLoop(SimtLoop):
         require_conjugate(self.conjugate)
 
     def multiply(self, buffer: int) -> None:
-        """c.re += a.re b.re; c.im += a.re b.im; c.im += a.im b.re; c.re -= a.im b.im; signs as conjugates have them."""
+        """c.re += a.re b.re; c.im += a.re b.im; c.re -= a.im b.im; c.im += a.im b.re; signs as conjugates have them."""
         minus_a, minus_b = "a" in self.conjugate, "b" in self.conjugate
-        plus: list[Product] = []
-        minus: list[Product] = []
+        lines: list[Line] = []
         for c, a, b in column_by_column(self.accumulators, self.a.buffers[buffer], self.b.buffers[buffer]):
-            plus.append((c, a, b))
-            (minus if minus_b else plus).append((c + 1, a, b + 1))
-            (minus if minus_a else plus).append((c + 1, a + 1, b))
-            (plus if minus_a != minus_b else minus).append((c, a + 1, b + 1))
-        self.ctx.mma("FFMA", tuple(plus), (1, 1, 1))
-        self.ctx.code([Line("FFMA", (c, 1), ((a, 1), (b, 1), (c, 1)), immediate=NEGATE_FIRST) for c, a, b in minus])
+            lines += [_product(c, a, b), _product(c + 1, a, b + 1, minus_b),
+                      _product(c, a + 1, b + 1, minus_a == minus_b), _product(c + 1, a + 1, b, minus_a)]
+        self.ctx.code(lines)
+
+
+def _product(c: int, a: int, b: int, minus: bool = False) -> Line:
+    return Line("FFMA", (c, 1), ((a, 1), (b, 1), (c, 1)), immediate=NEGATE_FIRST * minus)

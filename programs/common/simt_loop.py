@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from common.order import column_by_column
+from common.order import block_by_block, column_by_column
 from common.simt import SimtOperand, SimtShape
 from gpusim import BlockCoordinate, Context, GmemTensor, KRange, Line
 
@@ -14,6 +14,7 @@ __all__ = ["SimtLoop"]
 
 MULTIPLY_ADD = {1: "FFMA", 2: "DFMA"}
 """By registers of an element."""
+BLOCKS_SINCE = 86
 
 
 @dataclass(eq=False)
@@ -60,8 +61,10 @@ class SimtLoop:
             operand.load(step, stage, buffer)
 
     def multiply(self, buffer: int) -> None:
-        triples = column_by_column(self.accumulators, self.a.buffers[buffer], self.b.buffers[buffer])
-        width = self.shape.width
+        width, by_blocks = self.shape.width, not any(extent % 2 for extent in self.shape.thread_tile)
+        by_blocks &= width == 1 and self.ctx.spec.compute_capability >= BLOCKS_SINCE
+        order = block_by_block if by_blocks else column_by_column
+        triples = order(self.accumulators, self.a.buffers[buffer], self.b.buffers[buffer])
         self.ctx.mma(MULTIPLY_ADD[width], triples, (width, width, width))
 
     def clear(self) -> None:

@@ -115,6 +115,6 @@ def test_nobody_overwrites_the_address_of_a_fragment_load() -> None:
 @pytest.mark.parametrize(("sums", "shares"), [(40, True), (41, False)])
 def test_among_ffmas_nobody_shares(sums: int, shares: bool) -> None:
     """Twenty copies with their addresses, and multiplications that are fewer or more than those."""
-    ffmas = [op("IMAD", (500 + i, 1), (500 + i, 1), (560, 1)) for i in range(sums)]
+    ffmas = [op("IMAD", (500 + i, 1), (560, 1), (561, 1), (500 + i, 1)) for i in range(sums)]
     code = decode(block(*ffmas, *copies(20)).ops, MNEMONICS, TABLE)
     assert (with_reused_registers([code], ALONE) != [code]) is shares

@@ -38,14 +38,33 @@ def changes(registers: np.ndarray) -> int:
 # 6 and 7: threads and lanes
 
 
+def products_of_a_thread(gpu: str) -> np.ndarray:
+    program = gs.load_program("sgemm_pipelined").record(gs.load_gpu(gpu), {"M": 128, "N": 128, "K": 8},
+                                                        schedule="source")
+    return rows_of(program, "FFMA", "main_loop")[:64]
+
+
 def test_a_thread_multiplies_column_by_column_up_and_down() -> None:
     """T1: 64 FFMA of an 8 x 8 x 1 product, m 0 to 7 at n = 0, 7 to 0 at n = 1."""
-    program = record("sgemm_pipelined", (128, 128, 8))
-    products = rows_of(program, "FFMA", "main_loop")[:64]
+    products = products_of_a_thread("a100")
     a, b = (products["src_start"][:, n] for n in range(2))
     assert len(set(a)) == len(set(b)) == 8
     assert changes(b) == 7 and (a[:8] == a[8:16][::-1]).all() and changes(a) == 8 * 7
     assert (products["dst_start"] == products["src_start"][:, 2]).all() and len(set(products["dst_start"])) == 64
+
+
+@pytest.mark.parametrize("gpu", ["rtx3090", "h200"])
+def test_since_sm_86_a_thread_multiplies_in_blocks_of_two_by_two(gpu: str) -> None:
+    """Around each block, down the first pair of columns and up the next: a factor is kept from one product to the next
+    but where a block begins."""
+    products = products_of_a_thread(gpu)
+    a, b = ((starts := products["src_start"][:, n]) - starts.min() for n in range(2))
+    places = list(zip(a, b, strict=True))
+    assert places[:8] == [(0, 0), (1, 0), (1, 1), (0, 1), (2, 0), (3, 0), (3, 1), (2, 1)]
+    assert places[12:20] == [(6, 0), (7, 0), (7, 1), (6, 1), (6, 2), (7, 2), (7, 3), (6, 3)]
+    assert len(set(products["dst_start"])) == 64
+    kept = (a[1:] == a[:-1]) | (b[1:] == b[:-1])
+    assert (~kept).sum() <= 16
 
 
 def test_four_products_of_bytes_go_column_by_column_without_turning() -> None:

@@ -53,6 +53,7 @@ def dependence_graph(code: Sequence[Instruction], keys: np.ndarray) -> Graph:
     _memory_keys(graph, code, keys.tolist())
     _global_order(graph, code)
     _volatile_order(graph, code)
+    _shared_order(graph, code)
     _synchronisation(graph, code)
     _fences(graph, code)
     return graph
@@ -115,17 +116,35 @@ def _global_order(graph: Graph, code: Sequence[Instruction]) -> None:
 
 
 def _volatile_order(graph: Graph, code: Sequence[Instruction]) -> None:
-    """Fragment loads and asynchronous copies are volatile in CUDA C++: neither passes the other. Copies keep their
-    mutual order, too (in all 20 loops of h200/sass); fragment loads may regroup."""
-    earlier: dict[Kind, list[int]] = {Kind.ldmatrix: [], Kind.async_copy: []}
+    """Asynchronous copies are volatile in CUDA C++ and clobber memory: no fragment load passes them, nor they one.
+    Copies keep their mutual order, too (in all 20 loops of h200/sass); fragment loads may regroup."""
+    earlier: dict[bool, list[int]] = {False: [], True: []}
     for row, instruction in enumerate(code):
-        if instruction.kind in earlier:
-            others = Kind.async_copy if instruction.kind == Kind.ldmatrix else Kind.ldmatrix
-            for other in earlier[others]:
+        copies = instruction.kind == Kind.async_copy
+        if copies or instruction.kind == Kind.ldmatrix or _loads_fragment(instruction):
+            for other in earlier[not copies]:
                 graph.add(other, row, 1)
-            if instruction.kind == Kind.async_copy and earlier[Kind.async_copy]:
-                graph.add(earlier[Kind.async_copy][-1], row, instruction.interval_cycles)
-            earlier[instruction.kind].append(row)
+            if copies and earlier[True]:
+                graph.add(earlier[True][-1], row, instruction.interval_cycles)
+            earlier[copies].append(row)
+
+
+def _loads_fragment(instruction: Instruction) -> bool:
+    return instruction.kind == Kind.shared_load and instruction.has_registers and not _is_spilled(instruction)
+
+
+def _shared_order(graph: Graph, code: Sequence[Instruction]) -> None:
+    """No store to shared memory passes a fragment load: their addresses may be equal, and so in 22 loops of
+    MmaPipelined (h200/simt_loops.csv) the first store follows the last load, though it fills another stage."""
+    loads: list[int] = []
+    for row, instruction in enumerate(code):
+        if instruction.kind in ASYNC_ORDER and instruction.kind != Kind.commit:
+            loads = []
+        elif _loads_fragment(instruction):
+            loads.append(row)
+        elif instruction.kind == Kind.shared_store:
+            for load in loads:
+                graph.add(load, row, 1)
 
 
 def _synchronisation(graph: Graph, code: Sequence[Instruction]) -> None:

@@ -96,8 +96,9 @@ def has_tensor_work(code: Sequence[Instruction]) -> bool:
 
 
 def accumulates(instruction: Instruction) -> bool:
-    """FFMA onto its own accumulator."""
-    return instruction.pipe == Pipe.fma and set(instruction.writes) <= set(instruction.reads)
+    """A product of two factors onto its own accumulator: FFMA, IDP.4A, DFMA."""
+    reads, writes = set(instruction.reads), set(instruction.writes)
+    return instruction.pipe in (Pipe.fma, Pipe.fp64) and writes < reads and len(reads) == 3 * len(writes)
 
 
 def arithmetic_leads(code: Sequence[Instruction]) -> tuple[int, ...]:

@@ -18,12 +18,9 @@ from gpusim.dsl.backend.instruction import (
     has_tensor_work,
     place_beside_tensor,
 )
+from gpusim.dsl.backend.products import Products
 
 __all__ = ["list_schedule"]
-
-WORK_BEHIND_BARRIER = 2
-"""In CUTLASS's SIMT loops of two stages ptxas keeps this many times the FFMAs that follow the barrier in the source
-behind it (0.5 to 2.5 times), so the loads and stores before it come that much earlier."""
 
 REACH_CYCLES = 72
 """Rule 6. Copies, barriers and fragment loads of the 60 loops of h200/src/gemm.cu (nvcc 13.0) stand nearest to where
@@ -62,9 +59,9 @@ def list_schedule(code: Sequence[Instruction], graph: Graph, missing_registers: 
        hold the tensor instruction back by HELD_CYCLES or HELD_FOR_COPY_CYCLES.
     3. Among those, the one that can issue soonest; then the one with the longest path of latencies to the end of the
        block (so fragment loads draw their address arithmetic forward); then source order, but fragment loads in the
-       order of the tensor instructions that need them. In a block that multiplies on the fma pipe the path of an FFMA,
-       a copy or a barrier is no shorter than the FFMAs behind it take, so loads wait until they are due and copies
-       stay where the source has them.
+       order of the tensor instructions that need them. In a block that multiplies on the fma pipe the path of an FFMA
+       or a copy is no shorter than the FFMAs behind it take, so copies stay where the source has them; other rules of
+       such blocks are gpusim.dsl.backend.products'.
     4. Memory instructions without registers (the dead LDS ptxas writes before copies) stay in front of the next one
        that has some.
     5. Where a tensor instruction takes no more than LATE_INTERVAL_CYCLES and those of a k step take longer than its
@@ -160,8 +157,6 @@ def _path_cycles(code: Sequence[Instruction], graph: Graph, slack: Mapping[int, 
             work += instruction.interval_cycles
         if accumulates(instruction) or instruction.kind == Kind.async_copy:
             alone = max(alone, work)
-        elif instruction.kind == Kind.barrier:
-            alone = max(alone, WORK_BEHIND_BARRIER * work)
         elif instruction.kind == Kind.mma and reach:
             alone = max(alone, instruction.interval_cycles + int(min(tensor, reach)))
         path[row] = max([alone, *(cycles + path[later] for later, cycles in graph.after[row].items()
@@ -218,6 +213,7 @@ class _Scheduler:
 
     def __init__(self, code: Sequence[Instruction], graph: Graph, missing_registers: int) -> None:
         self.code, self.graph = code, graph
+        self.products = Products(code, graph)
         self.held = _held_rows(code, graph, missing_registers)
         self.held_until = min(self.held.values(), default=0)
         relaxed = _path_cycles(code, graph, {}, reach=0) if self.held else []
@@ -256,7 +252,7 @@ class _Scheduler:
 
     def _choose(self) -> int:
         tensor = self.next_tensor if self.next_tensor in self.ready else None
-        fillers = [row for row in self.ready if self.code[row].kind != Kind.mma]
+        fillers = [row for row in self.products.candidates(self.ready) if self.code[row].kind != Kind.mma]
         if self.deferred and self.tensor_cycles_left > self.deferred_until:
             fillers = [row for row in fillers if row not in self.deferred] or (fillers if tensor is None else [])
         if tensor is not None and self.tensor_cycles_left > self.refills_until:
@@ -285,13 +281,14 @@ class _Scheduler:
         start = max(self.cycle, self.earliest[row], self.pipe_free[self.code[row].pipe])
         return place_beside_tensor(self.code[row], self.leads, self.pipe_free[Pipe.tensor], start)
 
-    def _urgency(self, row: int) -> tuple[int, int, int, int]:
+    def _urgency(self, row: int) -> tuple[int, bool, int, int, int]:
         path = self.late_path if row in self.deferred else self.path[row]
-        return self._start(row), -path, self.turn[row], row
+        return self._start(row), row not in self.products.soon, -path, self.turn[row], row
 
     def _issue(self, row: int) -> None:
         instruction, at = self.code[row], self._start(row)
         self.ready.remove(row)
+        self.products.issued(row)
         self.pipe_free[instruction.pipe] = at + instruction.interval_cycles
         self.cycle = at + 1
         for later, cycles in self.graph.after[row].items():
