@@ -43,7 +43,7 @@ def wgmma_columns(mnemonic: str) -> int:
 
 INSTRUCTION = np.dtype([
     ("kind", "u1"), ("pipe", "u1"), ("variable_latency", "?"), ("issue_interval", "<u2"), ("latency", "<u2"),
-    ("read_release", "<u2"),
+    ("read_release", "<u2"), ("banked", "?"),
 ])
 """One row per mnemonic for compiled code; cycles."""
 
@@ -128,6 +128,7 @@ class InstructionEntry(Section):
     operand_delay_cycles: Annotated[int, Field(strict=True)] = Field(
         default=0, description="Cycles by which results of other pipes have to be there earlier than for the alu.")
     variable_latency: bool = Field(default=False, description="Its result needs a scoreboard barrier.")
+    banked: bool = Field(default=False, description="Banks of the register file give it a register a cycle each.")
     read_release_cycles: Cycles | None = Field(default=None, description="Cycles until the registers that it reads may "
                                                "be overwritten, where that needs one, too; the latency if not given.")
     reads: TensorReads | None = Field(default=None, description="Of a tensor instruction, where it is not as others.")
@@ -192,7 +193,7 @@ class InstructionTable:
             entry = self.lookup(mnemonic)
             row["kind"], row["pipe"], row["variable_latency"] = entry.kind, entry.pipe, entry.variable_latency
             row["issue_interval"], row["latency"] = entry.issue_interval_cycles, entry.latency_cycles
-            row["read_release"] = entry.release_cycles
+            row["read_release"], row["banked"] = entry.release_cycles, entry.banked
         return rows
 
     def _longest_prefix(self, mnemonic: str) -> InstructionEntry | None:

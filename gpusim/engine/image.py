@@ -1,5 +1,5 @@
 """Models the program as the compiled code sees it: op rows of 64 bytes, back to back, and the accesses they name.
-Leaves out names, source lines and registers: the engine looks at control fields only."""
+Leaves out names, source lines and most of registers: the engine looks at how many an instruction reads from where."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from gpusim.engine.fetch import constant_reads, launch_constants, pieces_of
 from gpusim.engine.flags import FlagState, flag_jumps, flag_ops, new_flags
 from gpusim.engine.image_accesses import access_rows
 from gpusim.engine.operands import DEFERRED, asynchronous_operands, check_units
+from gpusim.engine.register_banks import bank_reads
 from gpusim.engine.state import QUEUE
 from gpusim.program import NO_ACCESS, PREDICATE_BASE, UNIFORM_BASE, Program, RoleProgram
 
@@ -27,7 +28,7 @@ IMAGE_OP = np.dtype([
     ("lead_cycles", "u1"), ("hold_cycles", "u1"), ("registers", "u1"), ("places", "u1"),
     ("kept", "u1"), ("address_cycles", "u1"), ("data_turns", "u1"), ("data_lead", "u1"), ("cached", "u1"),
     ("wide", "u1"), ("second_pass", "u1"), ("triple", "u1"), ("vector", "u1"), ("fetches", "u1"), ("reads", "u1"),
-    ("piece", "<u2"), ("unit", "u1"), ("constant", "u1"),
+    ("even", "u1"), ("odd", "u1"), ("piece", "<u2"), ("unit", "u1"), ("constant", "u1"),
 ], align=True)
 """flags: 1 active, 2 the warp's next instruction is elsewhere (a taken branch), 4 yield, 8 variable latency,
 16 a miss in L2 brings the whole line, 32 waits until the SM's writes have been performed, 64 depends on a flag: then
@@ -45,10 +46,11 @@ data_turns: of the paths that all sub-partitions share, for addresses and what i
 these has been read. cached: a load that L1 keeps. wide: reads its registers in two passes. second_pass: cycles that
 its warp waits for the second one. triple:
 reads three registers; vector: one or two, in one pass, 2 if it writes predicates only. fetches: a tensor instruction
-with a new A; reads: its kind, see gpusim.engine.register_reads. piece: of the code, see gpusim.engine.fetch. unit:
-whose room it needs to issue, a pipe or QUEUE. constant: line that it reads, see gpusim.engine.fetch. stall: the
-compiler's count, and what the hardware adds to it: while operands are read, and a cycle behind a yield that counts one
-(instructions.csv: chains with a NOP of that kind take 17 cycles, not 16)."""
+with a new A; reads: its kind, see gpusim.engine.register_reads; even, odd: registers that it takes from either bank.
+piece: of the code, see gpusim.engine.fetch. unit: whose room it needs to issue, a pipe or QUEUE. constant: line that
+it reads, see gpusim.engine.fetch. stall: the compiler's count, and what the hardware adds to it: while operands are
+read, and a cycle behind a yield that counts one (instructions.csv: chains with a NOP of that kind take 17 cycles, not
+16)."""
 
 ACTIVE, TAKEN, YIELD, VARIABLE, WHOLE_LINE, FENCE, FLAG, BLOCKS = 1, 2, 4, 8, 16, 32, 64, 128
 WAITS, GOES_ON = "UMOV", "R2UR"
@@ -203,6 +205,7 @@ def _ops(
     image["data_lead"] = np.maximum(np.ceil((registers - turns + 1) * cycles) - 1, 0)
     image["lead_cycles"] = np.ceil(np.maximum(registers - 1.0, 0.0) * cycles)
     image["reads"] = reads[source["pc"]]
+    image["even"], image["odd"] = bank_reads(source, cost["banked"]).T
     _slow_reads(image, source, wide[source["pc"]], clocks[source["pc"]], spec)
     return image
 

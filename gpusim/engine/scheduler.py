@@ -19,6 +19,7 @@ from gpusim.engine.l1 import REQUESTS
 from gpusim.engine.lsu import NO_BOARD, accept
 from gpusim.engine.mbarriers import deliver_copies
 from gpusim.engine.queues import free_reads
+from gpusim.engine.register_banks import bank_start
 from gpusim.engine.register_reads import charge_vector, dispatch_time
 from gpusim.engine.resources import pass_data_stage
 from gpusim.engine.result import EVENT_KINDS, WARP_STATES
@@ -90,6 +91,8 @@ def issue(st, mach, ops, acc, bases, win, s, p, time):
         attribute_issue(sm, line, warp, row, time)
         since = warp.last_issue + 1
         dispatched = dispatch_time(part, mach, win, row, time)
+        if row.even | row.odd:
+            dispatched = bank_start(part, row, dispatched)
         charge_vector(part, win, row, time)
         if dispatched > time:
             hold_others(part, warps, w, time, dispatched)

@@ -105,6 +105,7 @@ SUB_PARTITION = np.dtype([
     ("last_slot", "<i8"), ("last_tensor", "<i8"),  # who issued last, and who did to the tensor pipe
     ("issue_free", "<i8"),
     ("operand_free", "<i8"),
+    ("even_free", "<i8"), ("odd_free", "<i8"),  # banks of the register file, for FFMAs
     ("hold_first", "<i8"), ("hold_last", "<i8"),  # reads of operands that hold the dispatcher, a ring
     ("hold_start", "<i8", (HOLDS,)), ("hold_end", "<i8", (HOLDS,)),
     ("unit_free", "<i8", (len(Pipe) + 1,)),  # when each pipe and the queue have room; NEVER while the queue is full

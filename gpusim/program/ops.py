@@ -23,6 +23,7 @@ OP = np.dtype(
         ("wait_mask", "u1"),  # scoreboard barriers that must be zero before issue (bits 116-121)
         ("write_barrier", "u1"),  # barrier released when the result is written, 7: none (bits 110-112)
         ("read_barrier", "u1"),  # barrier released when the operands are read, 7: none (bits 113-115)
+        ("reuse", "u1"),  # bit n: source n stays in the reuse cache (bits 122-125)
         ("active", "u1"),  # 0: predicated off for the whole warp: takes an issue slot, does nothing
         ("access", "<i4"),  # row of RoleProgram.accesses, -1: none
         ("shared_offset", "<i4"),  # bytes added to the access's shared lane addresses; a multiple of 128

@@ -9,7 +9,7 @@ from gpusim.program import OP, Static, empty_ops
 from gpusim.sass.accesses import RoleAccesses
 from gpusim.sass.operands import Operand
 from gpusim.sass.parser import SassFunction, SassInstruction
-from gpusim.sass.registers import register_groups
+from gpusim.sass.registers import register_groups, reuse_bits
 from gpusim.sass.scopes import scopes
 from gpusim.sass.trace import WarpTrace
 
@@ -32,6 +32,7 @@ def instruction_rows(function: SassFunction) -> np.ndarray:
         row["pc"], row["operand"] = number, _barrier_operand(instruction)
         row["stall"], row["yield_"], row["wait_mask"] = control.stall, control.yield_, control.wait_mask
         row["write_barrier"], row["read_barrier"] = control.write_barrier, control.read_barrier
+        row["reuse"] = reuse_bits(instruction, sources)
         for position, (start, count) in enumerate(sources):
             row["src_start"][position], row["src_count"][position] = start, count
     return rows

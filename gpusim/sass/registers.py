@@ -1,15 +1,16 @@
 """Models which registers an instruction writes and reads: groups of consecutive registers, as the op table wants them.
-Leaves out values, and what hardware fixes (reuse cache, bank conflicts of the register file)."""
+Leaves out values, and what banks of the register file make of it (gpusim.engine.register_banks)."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from gpusim.program import MAX_SOURCES, PREDICATE_BASE, UNIFORM_BASE
 from gpusim.sass.operands import PREDICATES, REGISTERS, UNIFORM_PREDICATES, UNIFORM_REGISTERS, Operand
 from gpusim.sass.parser import SassInstruction
 
-__all__ = ["destination_operands", "memory_bytes", "register_groups", "source_operands"]
+__all__ = ["destination_operands", "memory_bytes", "register_groups", "reuse_bits", "source_operands"]
 
 Group = tuple[int, int]
 
@@ -79,6 +80,13 @@ def register_groups(instruction: SassInstruction) -> tuple[Group, tuple[Group, .
         groups.append(_group(instruction.guard, 1))
     unique = sorted(dict.fromkeys(groups), key=lambda group: (group[0] >= UNIFORM_BASE, group[0] >= PREDICATE_BASE))
     return target_group, tuple(unique[:MAX_SOURCES])
+
+
+def reuse_bits(instruction: SassInstruction, sources: Sequence[Group]) -> int:
+    """Bit n: the n-th of the ``sources`` of register_groups is flagged ``.reuse``."""
+    kept = {operand.number for operand in source_operands(instruction)
+            if operand.kind == REGISTERS and "reuse" in operand.modifiers}
+    return sum(1 << n for n, (start, _) in enumerate(sources) if start in kept)
 
 
 def _source_groups(instruction: SassInstruction) -> list[Group]:

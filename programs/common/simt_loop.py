@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from common.order import block_by_block, column_by_column
 from common.simt import SimtOperand, SimtShape
-from gpusim import BlockCoordinate, Context, GmemTensor, KRange, Line
+from gpusim import BlockCoordinate, Context, GmemTensor, KRange, Line, f32
 
 __all__ = ["SimtLoop"]
 
@@ -47,6 +47,8 @@ class SimtLoop:
         rows, columns = self.shape.thread_tile
         first, count = self.ctx.recorder.registers.vector(rows * columns * self.shape.width)
         self.accumulators = tuple(range(first, first + count, self.shape.width))
+        if self.by_blocks:  # ptxas puts a sum into the bank of registers that its factor a is not in
+            self.accumulators = tuple(first + n * rows + (m ^ 1) for m in range(rows) for n in range(columns))
 
     @property
     def operands(self) -> tuple[SimtOperand, SimtOperand]:
@@ -60,13 +62,18 @@ class SimtLoop:
         for operand in self.operands:
             operand.load(step, stage, buffer)
 
+    @property
+    def by_blocks(self) -> bool:
+        """Whether CUTLASS multiplies in blocks of 2 x 2: f32 since sm_86."""
+        even = not any(extent % 2 for extent in self.shape.thread_tile)
+        return even and self.A.dtype == f32 and self.ctx.spec.compute_capability >= BLOCKS_SINCE
+
     def multiply(self, buffer: int) -> None:
-        width, by_blocks = self.shape.width, not any(extent % 2 for extent in self.shape.thread_tile)
-        by_blocks &= width == 1 and self.ctx.spec.compute_capability >= BLOCKS_SINCE
-        order = block_by_block if by_blocks else column_by_column
+        width = self.shape.width
+        order = block_by_block if self.by_blocks else column_by_column
         triples = order(self.accumulators, self.a.buffers[buffer], self.b.buffers[buffer])
         self.ctx.mma(MULTIPLY_ADD[width], triples, (width, width, width))
 
     def clear(self) -> None:
-        first, last = self.accumulators[0], self.accumulators[-1] + self.shape.width
+        first, last = min(self.accumulators), max(self.accumulators) + self.shape.width
         self.ctx.code([Line("CS2R", (register, 2)) for register in range(first, last, 2)])

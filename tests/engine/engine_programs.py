@@ -55,6 +55,7 @@ class Row:
     site: str = ""
     line: int = 0
     reads: tuple[int, ...] = ()  # registers; of a tensor instruction its A operand first
+    reuse: int = 0  # bit n: the n-th of those stays in the reuse cache
     constant: int = -1  # byte of the constant bank that it reads
     sets: bool = False  # predicates, and no register
 
@@ -208,7 +209,7 @@ def _ops(body: Sequence[Row], names: list[str], statics: dict[str, Static], pref
         op["pc"] = list(statics).index(site)
         op["stall"], op["write_barrier"], op["read_barrier"] = part.stall, part.write, part.read
         op["wait_mask"] = sum(1 << board for board in part.wait)
-        op["operand"], op["yield_"], op["active"] = part.operand, part.yields, not part.off
+        op["operand"], op["yield_"], op["active"], op["reuse"] = part.operand, part.yields, not part.off, part.reuse
         op["shared_offset"], op["global_offset"] = part.arrivals, part.bytes
         op["access"] = names.index(part.access) if part.access else -1
         op["src_start"][:len(part.reads)], op["src_count"][:len(part.reads)] = part.reads, 1

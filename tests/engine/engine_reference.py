@@ -341,6 +341,7 @@ class Sm:
         elif reads_registers:
             now = part.operands_start(self.gpu, image, now)
         dispatched = part.dispatch(now) if reads_registers and pipe != Pipe.tensor else now
+        dispatched = part.banks.start((int(image["even"]), int(image["odd"])), dispatched)
         part.share_with_arithmetic(image, issued)
         if image["wide"]:
             part.tensor_due += dispatched - issued + int(image["second_pass"])

@@ -35,7 +35,8 @@ def _row(mnemonic: str, **fields: st.SearchStrategy) -> st.SearchStrategy[list[R
 SHORT = st.sampled_from((*SHORT_BOARDS, NONE))
 READ = st.sampled_from((*READ_BOARDS, NONE))
 STEPS = st.one_of(
-    *(_row(name) for name in ("FFMA", "IMAD", "IMAD.WIDE", "HMMA.16816.F32", "BAR.SYNC")),
+    _row("FFMA", reads=st.lists(st.integers(0, 4), max_size=3).map(tuple), reuse=st.integers(0, 7), off=st.booleans()),
+    *(_row(name) for name in ("IMAD", "IMAD.WIDE", "HMMA.16816.F32", "BAR.SYNC")),
     *(_row(name, write=SHORT) for name in ("MUFU", "S2R")),
     _row("LDC", write=SHORT, constant=CONSTANT, off=st.booleans()),
     *(_row(name, constant=CONSTANT, off=st.booleans()) for name in ("ULDC", "ISETP")),

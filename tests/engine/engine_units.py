@@ -94,6 +94,21 @@ class Queued:
         self.held = None if self.held == barrier else self.held
 
 
+class Banks:
+    """Two banks of the register file, even and odd registers, that give a register a cycle each."""
+
+    def __init__(self) -> None:
+        self.free = [0, 0]
+
+    def start(self, wanted: tuple[int, int], now: int) -> int:
+        """An instruction takes ``wanted`` registers; it begins when it can have them within as many cycles as alone."""
+        asked = [bank for bank, count in enumerate(wanted) if count]
+        begin = max([now, *(self.free[bank] + wanted[bank] - max(wanted) for bank in asked)])
+        for bank in asked:
+            self.free[bank] = max(self.free[bank], begin) + wanted[bank]
+        return begin
+
+
 class Part:
     """A sub-partition: its warps, pipes, queue and the path of its operands."""
 
@@ -105,6 +120,7 @@ class Part:
         self.returning: list[int] = []
         """From when on places of the queue are free that instructions have left."""
         self.operands = Server()
+        self.banks = Banks()
         self.holds: list[tuple[int, int]] = []
         """[start, end) in which the load/store unit reads registers, and the dispatcher cannot."""
         self.dispatch_free = 0

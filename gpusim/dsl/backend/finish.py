@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from gpusim.arch import InstructionTable
+from gpusim.dsl.backend.banks import reuse_flags
 from gpusim.dsl.backend.block import Block, FinishedOps, block_signature
 from gpusim.dsl.backend.control import MAX_STALL_CYCLES, ControlFields, control_fields
 from gpusim.dsl.backend.graph import dependence_graph
@@ -58,12 +59,13 @@ def _compile(distinct: Sequence[Block], edges: Edges, mnemonics: Sequence[str], 
              max_registers: int, schedule: Schedule) -> tuple[list[_Layout], RegisterEstimate]:
     """Order and control fields of every distinct block; registers that are alive at once."""
     codes = [spaced(decode(block.ops[: block.rows], mnemonics, table)) for block in distinct]
+    banked = table.arrays(mnemonics)["banked"]
     if schedule == "source":
         orders, named = [list(range(len(code))) for code in codes], with_reused_registers(codes, edges, max_registers)
     else:
         orders, named = _scheduled(codes, [block.keys for block in distinct], edges, max_registers)
-    layouts = [_Layout(order, fields, mnemonics) for order, fields in
-               zip(orders, control_fields(named, edges), strict=True)]
+    layouts = [_Layout(order, fields, reuse_flags(block.ops[order], banked), mnemonics) for block, order, fields in
+               zip(distinct, orders, control_fields(named, edges), strict=True)]
     return layouts, estimate_registers(_in_order(codes, orders), edges)
 
 
@@ -111,8 +113,10 @@ def _edges(blocks: Sequence[Block], which: Sequence[int]) -> Edges:
 class _Layout:
     """Rows of one finished copy: which source row stands where, and its control fields."""
 
-    def __init__(self, order: Sequence[int], fields: ControlFields, mnemonics: Sequence[str]) -> None:
+    def __init__(self, order: Sequence[int], fields: ControlFields, reuse: np.ndarray,
+                 mnemonics: Sequence[str]) -> None:
         self.template, self.is_nop = _template(fields, _nop_pc(mnemonics))
+        self.template["reuse"][~self.is_nop] = reuse
         self.order = np.asarray(order, np.intp)
 
     def lay_out(self, block: Block) -> np.ndarray:
@@ -124,7 +128,7 @@ class _Layout:
         return copies.reshape(-1)
 
 
-_CONTROL_FIELDS = ("stall", "yield_", "wait_mask", "write_barrier", "read_barrier")
+_CONTROL_FIELDS = ("stall", "yield_", "wait_mask", "write_barrier", "read_barrier", "reuse")
 _SOURCE_FIELDS = tuple(name for name in OP.names or () if name not in _CONTROL_FIELDS)
 
 

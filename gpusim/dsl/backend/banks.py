@@ -1,0 +1,28 @@
+"""Models the flags by which ptxas keeps registers in the reuse cache: those that the next FFMA reads in the same slot.
+Leaves out the banks that registers are assigned to: a kernel's author chooses them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.program import PREDICATE_BASE
+
+__all__ = ["reuse_flags"]
+
+BANKS, SLOTS = 2, 3
+
+
+def reuse_flags(ops: np.ndarray, banked: np.ndarray) -> np.ndarray:
+    """(N,) OP.reuse of a block's rows in issue order. ``banked``: by mnemonic, whether banks give it its registers.
+
+    The cache has a register per slot and bank, so one is kept until the slot reads another one of its bank.
+    """
+    flags = np.zeros(len(ops), np.uint8)
+    for slot in range(SLOTS):
+        registers = ops["src_start"][:, slot]
+        taken = banked[ops["pc"]] & (ops["src_count"][:, slot] > 0) & (registers < PREDICATE_BASE)
+        for bank in range(BANKS):
+            rows = np.flatnonzero(taken & (registers % BANKS == bank))
+            again = registers[rows[:-1]] == registers[rows[1:]]
+            flags[rows[:-1][again]] |= 1 << slot
+    return flags
