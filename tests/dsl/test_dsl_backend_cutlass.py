@@ -106,13 +106,14 @@ def test_loads_from_global_memory_go_ahead_of_their_stores(kernel: str) -> None:
 
 @pytest.mark.parametrize("loads", [1, 4, 8, 12])
 def test_no_multiplication_waits_for_a_load_from_global_memory(loads: int) -> None:
-    """However many are under way, fragments have a barrier of their own, as there are six."""
+    """However many are under way, they take four of the six barriers, and fragments have one of their own."""
     rows = [op("LDG.E", (100 + n, 1), (200 + 2 * n, 2)) for n in range(loads)]
     rows += [op("LDSM.16.M88.4", (0, 4), (60, 1)), op("LDSM.16.M88.4", (4, 4), (61, 1))]
     rows += [op("HMMA.16816.F32", (8, 4), (0, 4), (4, 2), (8, 4)), *(op("STS", (0, 0), (62, 1), (100 + n, 1))
                                                                     for n in range(loads))]
     ops = finish([block(*rows)], MNEMONICS, TABLE, schedule="source").ops
     taken = set(ops["write_barrier"][:loads].tolist())
+    assert len(taken) == min(loads, 4)
     waited = int(ops["wait_mask"][loads + 2])
     assert waited and not any(waited >> barrier & 1 for barrier in taken)
 

@@ -27,9 +27,9 @@ instructions wait for them."""
 BATCH_ROWS = 8
 """Without tensor instructions: uses so many instructions apart."""
 
-LEFT_TO_OTHERS = 2
-"""A barrier that a fragment load has to share with a load from global memory makes the multiplication wait for the
-latter; MmaPipelined's loads take two or three of the six."""
+MOST_OF_GLOBAL_LOADS = 4
+"""Barriers that loads from global memory take at once: two to four in 19 loops of MmaPipelined as nvcc 13.0 compiles
+them (h200/cutlass_replays.csv). A fragment load that has to share one makes the multiplication wait for them."""
 
 
 @dataclass(frozen=True)
@@ -141,9 +141,8 @@ def _needs(code: Sequence[Instruction], dues: Dues) -> tuple[list[int | None], l
 
 def _choose(pool: Sequence[int], claims: Sequence[_Claim], wanted: _Claim, place: _Place) -> int:
     """The barrier that delays nobody: one that the same kind uses until then, or, where results return in order, until
-    shortly before; else a free one (but loads from global memory leave some to those that wait less long); else one of
-    the same kind; else the one whose present users are awaited soonest after this one (they are older, so done), else
-    the last awaited one.
+    shortly before; else a free one (but for loads from global memory that have many); else one of the same kind; else
+    the one whose present users are awaited soonest after this one (they are older, so done), else the last awaited one.
 
     Whatever is awaited beyond the block shares one barrier, so its first user waits for all: ptxas does so in the 60
     loops of h200/src/gemm.cu for the fragments that the next iteration starts with.
@@ -157,7 +156,7 @@ def _choose(pool: Sequence[int], claims: Sequence[_Claim], wanted: _Claim, place
     taken = {claim.barrier for claim in claims}
     free = [barrier for barrier in pool if barrier not in taken]
     kindred = sorted(alike, key=lambda barrier: abs(alike[barrier] - due))
-    if kindred and wanted.kind == Kind.global_load and len(free) <= LEFT_TO_OTHERS:
+    if wanted.kind == Kind.global_load and len(alike) >= MOST_OF_GLOBAL_LOADS:
         free = []
     return (near or free or kindred or [min(pool, key=lambda barrier: _harm(_first_due(claims, barrier), due))])[0]
 
