@@ -6,12 +6,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from gpusim.program import PREDICATE_BASE
+from gpusim.program import BANKS, slot_reads
 
-__all__ = ["BANKS", "bank_reads", "bank_start"]
-
-BANKS, SLOTS = 2, 3
-"""Even and odd registers; factors and the addend."""
+__all__ = ["bank_reads", "bank_start"]
 
 
 def bank_reads(ops: np.ndarray, banked: np.ndarray) -> np.ndarray:
@@ -22,16 +19,12 @@ def bank_reads(ops: np.ndarray, banked: np.ndarray) -> np.ndarray:
     """
     reads = np.zeros((len(ops), BANKS), np.uint8)
     yields = np.cumsum(ops["yield_"], dtype=np.int64) - ops["yield_"]
-    for slot in range(SLOTS):
-        registers = ops["src_start"][:, slot]
-        taken = banked & (ops["active"] > 0) & (ops["src_count"][:, slot] > 0) & (registers < PREDICATE_BASE)
-        for bank in range(BANKS):
-            rows = np.flatnonzero(taken & (registers % BANKS == bank))
-            before, after = rows[:-1], rows[1:]
-            kept = (ops["reuse"][before] >> slot & 1 > 0) & (registers[before] == registers[after])
-            kept &= yields[before] == yields[after]
-            reads[rows, bank] += 1
-            reads[after[kept], bank] -= 1
+    for slot, bank, rows in slot_reads(ops, banked & (ops["active"] > 0)):
+        before, after = rows[:-1], rows[1:]
+        kept = (ops["reuse"][before] >> slot & 1 > 0) & (yields[before] == yields[after])
+        kept &= ops["src_start"][before, slot] == ops["src_start"][after, slot]
+        reads[rows, bank] += 1
+        reads[after[kept], bank] -= 1
     return reads
 
 

@@ -15,10 +15,11 @@ from gpusim.program.ops import (
 )
 from gpusim.program.program import CtaClass, Launch, Program, RoleProgram, Static, TensorInfo
 from gpusim.program.sequence import join_programs, launches_of
+from gpusim.program.slots import BANKS, slot_reads
 
 __all__ = [
-    "MAX_SOURCES", "NO_ACCESS", "NO_BARRIER", "OP", "PREDICATE_BASE", "REQUEST", "UNIFORM_BASE",
+    "BANKS", "MAX_SOURCES", "NO_ACCESS", "NO_BARRIER", "OP", "PREDICATE_BASE", "REQUEST", "UNIFORM_BASE",
     "AccessTable", "BulkBox", "CtaClass", "FlagAction", "FlagTable", "FlagUse", "Launch", "MBarrier", "MBarrierAction",
     "MBarrierUse", "MatrixOperand", "Program", "RoleProgram", "Static", "TensorInfo", "empty_ops", "flag_action",
-    "join_programs", "launches_of", "pack_mbarrier", "unpack_mbarrier",
+    "join_programs", "launches_of", "pack_mbarrier", "slot_reads", "unpack_mbarrier",
 ]

@@ -10,13 +10,13 @@ from typing import Any, Literal
 import numpy as np
 
 from gpusim.arch import InstructionTable
-from gpusim.dsl.backend.banks import reuse_flags
 from gpusim.dsl.backend.block import Block, FinishedOps, block_signature
 from gpusim.dsl.backend.control import MAX_STALL_CYCLES, ControlFields, control_fields
 from gpusim.dsl.backend.graph import dependence_graph
 from gpusim.dsl.backend.instruction import Instruction, decode
 from gpusim.dsl.backend.registers import MAX_REGISTERS, RegisterEstimate, estimate_registers, missing_registers
 from gpusim.dsl.backend.reuse import shares_registers, with_reused_registers
+from gpusim.dsl.backend.reuse_cache import reuse_flags
 from gpusim.dsl.backend.schedule import list_schedule
 from gpusim.dsl.backend.spacing import spaced
 from gpusim.dsl.backend.uses import Edges

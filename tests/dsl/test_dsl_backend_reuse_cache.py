@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 import gpusim as gs
-from gpusim.dsl.backend.banks import reuse_flags
+from gpusim.dsl.backend.reuse_cache import reuse_flags
 from gpusim.engine.image import image_of
 from gpusim.program import empty_ops
 

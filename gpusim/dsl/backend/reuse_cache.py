@@ -5,11 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.program import PREDICATE_BASE
+from gpusim.program import slot_reads
 
 __all__ = ["reuse_flags"]
-
-BANKS, SLOTS = 2, 3
 
 
 def reuse_flags(ops: np.ndarray, banked: np.ndarray) -> np.ndarray:
@@ -18,11 +16,7 @@ def reuse_flags(ops: np.ndarray, banked: np.ndarray) -> np.ndarray:
     The cache has a register per slot and bank, so one is kept until the slot reads another one of its bank.
     """
     flags = np.zeros(len(ops), np.uint8)
-    for slot in range(SLOTS):
-        registers = ops["src_start"][:, slot]
-        taken = banked[ops["pc"]] & (ops["src_count"][:, slot] > 0) & (registers < PREDICATE_BASE)
-        for bank in range(BANKS):
-            rows = np.flatnonzero(taken & (registers % BANKS == bank))
-            again = registers[rows[:-1]] == registers[rows[1:]]
-            flags[rows[:-1][again]] |= 1 << slot
+    for slot, _, rows in slot_reads(ops, banked[ops["pc"]]):
+        registers = ops["src_start"][rows, slot]
+        flags[rows[:-1][registers[:-1] == registers[1:]]] |= 1 << slot
     return flags
