@@ -1,5 +1,5 @@
 """Banks of the register file: FFMAs of 38 sequences that an H200 was asked for (register_banks.csv, reuse_cache.csv),
-without yields, and the law behind them."""
+without yields, and other arithmetic (bank_kinds.csv); the law behind them."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ COUNT, TURNS = 120, 4
 SUMS = 8
 PLAIN, NAMED = (40, 60), (48, 68)
 """First register of either factor: of those that take turns, and of those with a number."""
+LOOP = 22.9
+"""Cycles of a turn beside its FFMAs: 143 less 120."""
 FREE = {1: 143.09, 8: 268.01, 16: 537.65}
 """Cycles of a turn of 120 FFMAs that wait for no register (e0.o.e-a o0.o.e-a), by warps on the SM."""
 
@@ -90,6 +92,31 @@ def test_ffmas_wait_for_registers_as_on_silicon(sequence: list[Ffma], measured: 
         lost = (cycles - FREE[warps]) / (COUNT * each)
         print(f"{warps} warps: lost {lost:.3f} cycles per FFMA, simulated {simulated:.3f}")
         assert simulated == pytest.approx(lost, abs=0.03)
+
+
+NOT_BANKED = "three registers of one bank take a cycle longer: DEVIATIONS 2b"
+
+
+def _kinds() -> Iterator[ParameterSet]:
+    with find_data("gpusim/data/hardware/h200/bank_kinds.csv").open() as rows:
+        for row in csv.DictReader(rows):
+            late = row["banks"] == "eee" and row["instruction"] != "FFMA"
+            marks = [pytest.mark.xfail(strict=True, reason=NOT_BANKED)] if late else []
+            yield pytest.param(row["instruction"], row["banks"], float(row["cycles_1_warp"]), marks=marks,
+                               id=f"{row['instruction']} {row['banks']}")
+
+
+@pytest.mark.parametrize(("instruction", "banks", "cycles"), list(_kinds()))
+def test_arithmetic_waits_for_registers_as_on_silicon(instruction: str, banks: str, cycles: float) -> None:
+    """Cycles of one of 120, of one warp; the loop around them takes what it does with FFMAs."""
+    first = (*PLAIN, 80)
+    turn = [Row(instruction, stall=1, reads=tuple(first[slot] + 2 * (place % 4) + (bank == "o")
+                                                  for slot, bank in enumerate(banks))) for place in range(COUNT)]
+    once, often = (run(program([(1, loop(turn, times))]), small_gpu(), record=None).cta_end[0]
+                   for times in (1, 1 + TURNS))
+    simulated = float(often - once) / (TURNS * COUNT)
+    print(f"{instruction} {banks}: measured {(cycles - LOOP) / COUNT:.3f}, simulated {simulated:.3f} cycles")
+    assert simulated == pytest.approx((cycles - LOOP) / COUNT, abs=0.03)
 
 
 def test_a_yield_empties_the_reuse_cache() -> None:
