@@ -39,7 +39,8 @@ def simt_gemm(ctx: Context, tensors: tuple[GmemTensor, GmemTensor, GmemTensor, G
     shape = SimtShape(tile, warp, A.dtype.bits)
     axis, raster_log = raster
     m, n = ctx.launch(output_tiles(A, B, tile), warps=shape.threads // 32, raster=axis, raster_log=raster_log)
-    loop = SimtLoop(ctx, A, B, (m, n), shape, stages, gs.KRange(0, A.shape[1], tile[2]), padding)
+    loop = SimtLoop(ctx, A, B, (m, n), shape, stages, gs.KRange(0, A.shape[1], tile[2]), padding,
+                    rows_together=epilogue[0] == "vector")
     pipeline(loop)
     with ctx.scope("epilogue"):
         simt_epilogue(ctx, D, (m, n), shape, loop.accumulators, loop.a.array, op, C, A.dtype, *epilogue).run()

@@ -22,6 +22,7 @@ class SimtLoop:
     """A threadblock tile of A (M x K) and B (N x K) at ``coords`` in ``stages`` stages, over the range ``k``.
 
     ``padding``: elements behind a row of a transposed tile in shared memory, -1: as many as CUTLASS has.
+    ``rows_together``: sums of a row stand in registers side by side, as stores of vectors want them.
     """
 
     operand_type: ClassVar[type[SimtOperand]] = SimtOperand
@@ -34,6 +35,7 @@ class SimtLoop:
     stages: int
     k: KRange
     padding: int = -1
+    rows_together: bool = False
     a: SimtOperand = field(init=False)
     b: SimtOperand = field(init=False)
     accumulators: tuple[int, ...] = field(init=False)
@@ -47,7 +49,8 @@ class SimtLoop:
         rows, columns = self.shape.thread_tile
         first, count = self.ctx.recorder.registers.vector(rows * columns * self.shape.width)
         self.accumulators = tuple(range(first, first + count, self.shape.width))
-        if self.by_blocks:  # ptxas puts a sum into the bank of registers that its factor a is not in
+        if self.by_blocks and not self.rows_together:
+            # ptxas puts a sum into the bank of registers that its factor a is not in
             self.accumulators = tuple(first + n * rows + (m ^ 1) for m in range(rows) for n in range(columns))
 
     @property
