@@ -18,13 +18,15 @@ def bank_reads(ops: np.ndarray, banked: np.ndarray) -> np.ndarray:
     none has let other warps go first since (reuse_cache.csv).
     """
     reads = np.zeros((len(ops), BANKS), np.uint8)
-    yields = np.cumsum(ops["yield_"], dtype=np.int64) - ops["yield_"]
-    for slot, bank, rows in slot_reads(ops, banked & (ops["active"] > 0)):
+    chosen = np.flatnonzero(banked & (ops["active"] > 0))  # few: most programs multiply on the tensor pipe
+    yields = np.cumsum(ops["yield_"], dtype=np.int64)[chosen] - ops["yield_"][chosen]
+    few = ops[chosen]
+    for slot, bank, rows in slot_reads(few, np.ones(len(few), bool)):
         before, after = rows[:-1], rows[1:]
-        kept = (ops["reuse"][before] >> slot & 1 > 0) & (yields[before] == yields[after])
-        kept &= ops["src_start"][before, slot] == ops["src_start"][after, slot]
-        reads[rows, bank] += 1
-        reads[after[kept], bank] -= 1
+        kept = (few["reuse"][before] >> slot & 1 > 0) & (yields[before] == yields[after])
+        kept &= few["src_start"][before, slot] == few["src_start"][after, slot]
+        reads[chosen[rows], bank] += 1
+        reads[chosen[after[kept]], bank] -= 1
     return reads
 
 

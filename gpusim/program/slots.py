@@ -1,5 +1,6 @@
 """Models the way registers are read: by slot, the place of an operand, and by bank of the register file, even or odd.
-Leaves out what a bank gives in a cycle (gpusim.engine.register_banks) and who assigns registers."""
+Leaves out what a bank gives in a cycle (gpusim.engine.register_banks) and constants: what stands behind one counts a
+slot earlier."""
 
 from __future__ import annotations
 

@@ -116,8 +116,9 @@ def _global_order(graph: Graph, code: Sequence[Instruction]) -> None:
 
 
 def _volatile_order(graph: Graph, code: Sequence[Instruction]) -> None:
-    """Asynchronous copies are volatile in CUDA C++ and clobber memory: no fragment load passes them, nor they one.
-    Copies keep their mutual order, too (in all 20 loops of h200/sass); fragment loads may regroup."""
+    """Fragment loads and asynchronous copies do not pass each other: ldmatrix and cp.async are volatile in CUDA C++,
+    and LDS keep their place among copies in CUTLASS's loops of three and four stages (h200/cutlass_replays.csv).
+    Copies keep their mutual order (in all 20 loops of h200/sass); fragment loads may regroup."""
     earlier: dict[bool, list[int]] = {False: [], True: []}
     for row, instruction in enumerate(code):
         copies = instruction.kind == Kind.async_copy

@@ -48,8 +48,10 @@ class Products:
 
     def candidates(self, ready: Iterable[int]) -> list[int]:
         """Those of the ``ready`` rows that may be next."""
-        waiting = self._loads if self._ends_step is not None else self._rows if self._loads else frozenset()
         rows = list(ready)
+        if not self._loads:
+            return rows
+        waiting = self._rows if self._ends_step is None else self._loads
         return [row for row in rows if row not in waiting] or rows
 
     def issued(self, row: int) -> None:
