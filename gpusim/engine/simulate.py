@@ -13,6 +13,7 @@ import numpy as np
 from gpusim.arch import GpuSpec, Occupancy, occupancy
 from gpusim.arch.instructions import Kind
 from gpusim.engine.blocks import BlockScheduler, fill_order
+from gpusim.engine.clock import counted_cycles, working_mhz
 from gpusim.engine.clusters import Clusters, ClusterScheduler, check_clusters, longest_window
 from gpusim.engine.fetch import constant_cycles, unread_constants
 from gpusim.engine.gpc import gpcs_of
@@ -99,7 +100,7 @@ def simulate(
     check_clusters(program, spec, blocks_per_sm)
     began = time.perf_counter()
     image = image_of(program, spec)
-    clock_mhz = _clock_mhz(image, spec)
+    clock_mhz = working_mhz(image, spec)
     machine = at_clock(machine_of(spec, policy=policy), clock_mhz / spec.clock.sm_mhz)
     machine = machine._replace(uniform_constant=constant_cycles(program.num_ctas, image.warps_per_cta, spec),
                                cta_shared_bytes=fit.shared_bytes_per_cta)
@@ -123,10 +124,8 @@ def simulate(
     cycles = drained
     counted_mhz = clock_mhz
     if launch_overhead:
-        rests = _rests(spec, blocks)
-        counted_mhz = spec.clock.sm_mhz if rests else clock_mhz
-        spread = 1 if rests else 1 + spec.launch.gpc_spread_pct / 100
-        cycles = start + round((drained - start) * counted_mhz / clock_mhz * spread) + spec.launch.end_cycles
+        counted, counted_mhz = counted_cycles(spec, blocks, start, drained, clock_mhz)
+        cycles = start + counted + spec.launch.end_cycles
     result = _result(program, spec, host, cycles, counted_mhz, blocks_per_sm, time.perf_counter() - began, compiled,
                      {"fidelity": fidelity, "l2": l2, "launch_overhead": launch_overhead,
                       "policy": POLICIES[machine.policy]})
@@ -160,12 +159,6 @@ def _fit(program: Program, spec: GpuSpec) -> Occupancy:
     return fit
 
 
-def _clock_mhz(image: ProgramImage, spec: GpuSpec) -> float:
-    """Clock of the SMs that work: lower when they use their tensor cores."""
-    multiplies = np.isin(image.ops["kind"], (Kind.mma, Kind.wgmma)).any()
-    return spec.clock.sm_mhz * (spec.clock.tensor_pct / 100 if multiplies else 1)
-
-
 def _blocks(
     program: Program, image: ProgramImage, state: SmState, spec: GpuSpec, blocks_per_sm: int, ctas: np.ndarray,
     clusters: Clusters
@@ -191,12 +184,6 @@ def _groups(
             image.num_statics, request_capacity(last - first, window), (last - first) * blocks_per_sm, events,
             image.mbarrier_arrivals, *reads)))
     return groups
-
-
-def _rests(spec: GpuSpec, blocks: BlockScheduler) -> bool:
-    """Whether a GPC has no CTA and so keeps the maximum clock: the profiler counts cycles of the fastest GPC."""
-    gpcs = gpcs_of(spec)
-    return len(np.unique(gpcs[blocks.placed_on[blocks.placed_on >= 0]])) < len(np.unique(gpcs))
 
 
 def _memory(program: Program, spec: GpuSpec, l2: str) -> MemoryState:

@@ -1,4 +1,4 @@
-"""Models cutlass_replays.csv, cutlass_marks.csv, kernels_blind.csv: kernels as compiled, whole launches and main loops.
+"""Models cutlass_replays.csv, cutlass_marks.csv, kernels_blind.csv and kernels_fresh.csv: kernels as compiled.
 Leaves out kernels whose branches depend on data (flags of split-K, sums in f16) and what the recorder makes of them."""
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ __all__ = ["blind_probes", "mark_probes", "replay_probes"]
 ISSUE = EVENT_KINDS.index("issue")
 DTYPES = {"1": "u8", "2": "f16", "4": "f32"}
 """By bytes of an element: what an element means is nobody's business here."""
-CLOCK_BYTES = 32  # four clocks that every CTA of gemm_blind.cu stores
+CLOCK_BYTES = 32  # four clocks that every CTA of gemm_blind.cu stores; as a parameter, of gemm_fresh.cu as well
+HAND_WRITTEN = {"kernels_blind": "gemm_blind", "kernels_fresh": "gemm_fresh"}
+"""Tables of kernels that nothing was fitted to, and where their code is."""
 
 
 def replay_probes() -> Iterator[Probe]:
@@ -34,10 +36,11 @@ def replay_probes() -> Iterator[Probe]:
 
 
 def blind_probes() -> Iterator[Probe]:
-    """The same for each hand-written row of kernels_blind.csv, whose kernels nothing was fitted to."""
-    for row in pd.read_csv(HARDWARE / "h200/kernels_blind.csv").query("source == 'hand'").to_dict("records"):
-        kernel, launch = CompiledKernel("gemm_blind", row["kernel"]), _hand_written(row)
-        yield _probe("compiled hand-written kernels", kernel, launch, row, float(row["cycles_elapsed"]))
+    """The same for each hand-written row of HAND_WRITTEN."""
+    for table, source in HAND_WRITTEN.items():
+        for row in pd.read_csv(HARDWARE / f"h200/{table}.csv").query("source == 'hand'").to_dict("records"):
+            kernel, launch = CompiledKernel(source, row["kernel"]), _hand_written(row)
+            yield _probe("compiled hand-written kernels", kernel, launch, row, float(row["cycles_elapsed"]))
 
 
 def mark_probes() -> Iterator[Probe]:

@@ -52,13 +52,20 @@ def problem(size: str) -> dict[str, object]:
 
 
 def profiled(executable: str, kernel: str, size: str) -> dict[str, str]:
-    """Counters of the first launch of a process, SMs at their own clock, caches flushed."""
+    """Counters of the launches of a process (split-K parallel has two), SMs at their own clock, caches flushed: sums of
+    what is counted, all else of the first one."""
     command = ["ncu", "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base", "--metrics",
                ",".join(COUNTERS.values()), executable, kernel, *size.split("x")]
     text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    names, _, values, *_ = csv.reader(line for line in text.splitlines() if line.startswith('"'))
-    counted = dict(zip(names, values, strict=True))
-    return {name: counted[metric].replace(",", "") for name, metric in COUNTERS.items()}
+    names, _, *launches = csv.reader(line for line in text.splitlines() if line.startswith('"'))
+    counted = [dict(zip(names, values, strict=True)) for values in launches]
+    found = {name: [launch[metric].replace(",", "") for launch in counted] for name, metric in COUNTERS.items()}
+    return {name: f"{sum(map(float, values)):.12g}" if adds_up(COUNTERS[name]) else values[0]
+            for name, values in found.items()}
+
+
+def adds_up(metric: str) -> bool:
+    return metric.endswith(".sum") or "__cycles" in metric
 
 
 def main(executable: str, out: str, *sizes: str) -> None:
