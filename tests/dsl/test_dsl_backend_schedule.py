@@ -19,10 +19,9 @@ from gpusim.dsl.backend.spacing import spaced
 MANY = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
-def schedule(given_block: Block, missing_registers: int = 0,
-             copies_first: bool | None = None) -> tuple[list[Instruction], list[int]]:
+def schedule(given_block: Block, missing_registers: int = 0) -> tuple[list[Instruction], list[int]]:
     code = spaced(decode(given_block.ops[: given_block.rows], MNEMONICS, TABLE))
-    return code, list_schedule(code, dependence_graph(code, given_block.keys), missing_registers, copies_first)
+    return code, list_schedule(code, dependence_graph(code, given_block.keys), missing_registers)
 
 
 def meaning(code: list[Instruction], order: list[int]) -> tuple[dict[int, object], dict[int, object]]:
@@ -89,8 +88,8 @@ def tensor_block(num_tensor: int, num_filler: int, loads: int = 0) -> Block:
     return block(*fragments, *fillers, *tensor)
 
 
-def word(given_block: Block, missing_registers: int = 0, copies_first: bool | None = None) -> str:
-    code, order = schedule(given_block, missing_registers, copies_first)
+def word(given_block: Block, missing_registers: int = 0) -> str:
+    code, order = schedule(given_block, missing_registers)
     letters = {Kind.mma: "H", Kind.ldmatrix: "L", Kind.async_copy: "G", Kind.commit: "C", Kind.barrier: "B"}
     return "".join(letters.get(code[row].kind, ".") for row in order)
 
@@ -233,7 +232,7 @@ def test_what_has_been_loaded_becomes_operands_before_addresses_of_copies_are_ma
                          [(0, 8), (2, 8), (3, 7), (5, 7), (6, 6), (18, 2), (20, 2), (90, 0)])
 def test_where_registers_lack_loads_wait_for_the_addresses_of_copies(missing_registers: int, early: int) -> None:
     """Rule 7: each of the eight loads that waits for the end of the first step makes up for three registers."""
-    letters = word(multistage_block(64, 20), missing_registers, early < 8).split("B")[0]
+    letters = word(multistage_block(64, 20), missing_registers).split("B")[0]
     first_step = [i for i, letter in enumerate(letters) if letter == "H"][31]
     assert letters[:first_step].count("L") == early
     assert letters[:first_step].count("G") == (early == 8)
@@ -259,40 +258,6 @@ def test_copies_have_their_addresses_one_after_the_other() -> None:
     place = {row: position for position, row in enumerate(order)}
     assert [row for row in order if row >= 6] == [6, 7, 8]
     assert place[3] < place[5] and place[0] < place[1] < place[2]
-
-
-def copying_block(before: list[np.ndarray], copies: int) -> Block:
-    """Two k steps of 16 tensor instructions: four loads of the second one's fragments, each with an address of its own,
-    then what ``before`` makes of registers 600, 610 ... by two more instructions for each of the ``copies``; behind a
-    barrier the next turn's first load."""
-    loads = [row for n in range(4) for row in (
-        op("LEA", (700 + n, 1), (790, 1)), op("LDSM.16.M88.4", (300 + 4 * n, 4), (700 + n, 1)))]
-    chains = [row for n in range(copies) for row in (
-        op("IMAD", (601 + 10 * n, 1), (600 + 10 * n, 1)), op("LEA", (602 + 10 * n, 1), (601 + 10 * n, 1)),
-        op("LDGSTS.E.BYPASS.LTC128B.128", (0, 0), (602 + 10 * n, 1), (780, 2)))]
-    tensor = [op("HMMA.16816.F32", (4 * (n % 16), 4), (200 + n // 16 * 100, 4), (204 + n // 16 * 100 + n % 4 * 2, 2),
-                 (4 * (n % 16), 4)) for n in range(32)]
-    barrier = [op("DEPBAR.LE"), op("BAR.SYNC.DEFER_BLOCKING"), op("LEA", (710, 1), (791, 1)),
-               op("LDSM.16.M88.4", (200, 4), (710, 1))]
-    return block(*loads, *before, *chains, op("LDGDEPBAR"), *tensor[:16], *barrier, *tensor[16:])
-
-
-def test_beside_tensor_instructions_each_copy_has_its_address_before_the_next_one_begins() -> None:
-    """Rule 11, with one place for arithmetic in front of each tensor instruction."""
-    code, order = schedule(copying_block([], 4))
-    chains = [row for row in order if 8 <= row < 20 and code[row].kind == Kind.alu]
-    assert chains == sorted(chains) and len(chains) == 8
-
-
-@pytest.mark.parametrize("constants", [False, True])
-def test_fragment_loads_come_before_copies_but_where_these_wait_for_constants(constants: bool) -> None:
-    """Rule 11: what an address begins with (LDC) takes longer than the way from a fragment load to the end."""
-    names = ["IMAD", "LDC", "IMAD.WIDE"] if constants else ["IMAD"]
-    before = [op(name, (600 + 10 * n, 1), (600 + 10 * n, 1)) for n in range(4) for name in names]
-    code, order = schedule(copying_block(before, 4))
-    loads = [row for row in range(8) if code[row].kind == Kind.alu]
-    copies = [row for row in order if row > 8 and code[row].kind == Kind.alu and row not in loads]
-    assert (order.index(copies[0]) < order.index(loads[0])) == constants
 
 
 def test_no_load_from_global_memory_passes_a_store() -> None:

@@ -12,7 +12,6 @@ import numpy as np
 from gpusim.arch import InstructionTable
 from gpusim.dsl.backend.block import Block, FinishedOps, block_signature
 from gpusim.dsl.backend.control import MAX_STALL_CYCLES, ControlFields, control_fields
-from gpusim.dsl.backend.copy_order import leads_with_copies
 from gpusim.dsl.backend.graph import dependence_graph
 from gpusim.dsl.backend.instruction import Instruction, decode
 from gpusim.dsl.backend.registers import MAX_REGISTERS, RegisterEstimate, estimate_registers, missing_registers
@@ -29,9 +28,6 @@ __all__ = ["Schedule", "finish"]
 Schedule = Literal["source", "list"]
 
 NOP = "NOP"
-
-LOAD_REGISTERS = 3
-"""What a fragment load (ldmatrix.x4) that waits saves: its address keeps one of its four."""
 
 
 def finish(blocks: Sequence[Block], mnemonics: Sequence[str], table: InstructionTable,
@@ -77,21 +73,18 @@ def _scheduled(codes: Sequence[Sequence[Instruction]], keys: Sequence[np.ndarray
                max_registers: int) -> tuple[list[list[int]], list[list[Instruction]]]:
     """Issue order of every block, and its instructions in that order with the registers that they share.
 
-    Blocks are ordered as if there were registers without end, which tells how many they lack; then with that; then
-    registers are assigned, and what overwrites the address of an access moves away from it, in a last round over the
-    blocks that share registers. Copies come first in blocks that lack those of a fragment load: that one waits.
+    Blocks are ordered as if there were registers without end; those that lack some, once more; then registers are
+    assigned, and what overwrites the address of an access moves away from it, in a last round over the blocks that
+    share registers.
     """
     graphs = [dependence_graph(code, key) for code, key in zip(codes, keys, strict=True)]
-    longer = [leads_with_copies(code, graph) for code, graph in zip(codes, graphs, strict=True)]
-    endless = [list_schedule(code, graph, copies_first=True) for code, graph in zip(codes, graphs, strict=True)]
-    missing = missing_registers(_in_order(codes, endless), edges, max_registers)
-    needs = [(lacks, lacks >= LOAD_REGISTERS or first) for lacks, first in zip(missing, longer, strict=True)]
-    orders = [list_schedule(code, graph, lacks, first)
-              for code, graph, (lacks, first) in zip(codes, graphs, needs, strict=True)]
+    orders = [list_schedule(code, graph) for code, graph in zip(codes, graphs, strict=True)]
+    missing = missing_registers(_in_order(codes, orders), edges, max_registers)
+    orders = [list_schedule(code, graph, lacks) if lacks else order
+              for code, graph, order, lacks in zip(codes, graphs, orders, missing, strict=True)]
     named = with_reused_registers(_in_order(codes, orders), edges, max_registers)
-    last = [list_schedule(code, dependence_graph(code, key[order]), lacks, first) if shares_registers(code)
-            else list(range(len(code)))
-            for code, key, order, (lacks, first) in zip(named, keys, orders, needs, strict=True)]
+    last = [list_schedule(code, dependence_graph(code, key[order]), lacks) if shares_registers(code)
+            else list(range(len(code))) for code, key, order, lacks in zip(named, keys, orders, missing, strict=True)]
     return [[order[row] for row in rows] for order, rows in zip(orders, last, strict=True)], _in_order(named, last)
 
 

@@ -3,24 +3,28 @@ Leaves out the registers themselves; how many a block lacks comes from outside (
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 
 from gpusim.arch import Kind, Pipe
-from gpusim.dsl.backend.copy_order import copies_in_turn, leads_with_copies
 from gpusim.dsl.backend.graph import Graph
 from gpusim.dsl.backend.instruction import (
     ASYNC_ORDER,
     FENCES,
     MEMORY,
     Instruction,
+    accumulates,
     arithmetic_leads,
     has_tensor_work,
     place_beside_tensor,
 )
-from gpusim.dsl.backend.paths import load_paths, path_cycles, reach_of
 from gpusim.dsl.backend.products import Products
 
 __all__ = ["list_schedule"]
+
+REACH_CYCLES = 72
+"""Rule 6. Copies, barriers and fragment loads of the 60 loops of h200/src/gemm.cu (nvcc 13.0) stand nearest to where
+ptxas puts them with 48 to 96; loops of MmaPipelined, whose loads go through registers, without a limit."""
 
 REFILL_CYCLES = 62
 """Rule 9. In the loops of h200/src/gemm.cu with four k steps the last of these loads stands 60 to 72 cycles of tensor
@@ -42,10 +46,8 @@ tensor instructions stand further apart than the pipe asks for, and copies are w
 move them as far, 0 further; cycles of the loops replayed are nearest with 1)."""
 
 
-def list_schedule(code: Sequence[Instruction], graph: Graph, missing_registers: int = 0,
-                  copies_first: bool | None = None) -> list[int]:
+def list_schedule(code: Sequence[Instruction], graph: Graph, missing_registers: int = 0) -> list[int]:
     """Rows of ``code`` in issue order, a topological order of ``graph``, which gets the edges of rule 6.
-    ``copies_first`` is rule 11's; None: whether they have the longer way (gpusim.dsl.backend.copy_order).
 
     Rules, fitted to the 20 loops of h200/kernel_loops.csv, none of them naming a kernel:
     1. Tensor instructions keep their source order and issue as soon as the tensor pipe takes them.
@@ -79,14 +81,10 @@ def list_schedule(code: Sequence[Instruction], graph: Graph, missing_registers: 
     10. In a block without tensor instructions what leads to copies, or to nothing in the block (cleared accumulators),
        stays in front of the first copy where the source has it there: 175 to 259 instructions besides those that clear
        in 22 CUTLASS 2.x kernels for tensor cores (of those 8 to 14 come later, as temporaries have their registers).
-    11. In a block that multiplies what leads to copies goes one copy after the other, behind fragment loads that stand
-        in front of them and what leads to those, or before, where ``copies_first``.
     """
     _keep_behind_barriers(code, graph)
     _keep_before_copies(code, graph)
-    if copies_first is None:
-        copies_first = leads_with_copies(code, graph)
-    order = _Scheduler(code, graph, missing_registers, copies_first).run()
+    order = _Scheduler(code, graph, missing_registers).run()
     carried = _idle_rows(code)
     idle = {row for rows in carried.values() for row in rows}
     return [placed for row in order if row not in idle for placed in (*carried.get(row, ()), row)]
@@ -144,6 +142,31 @@ def _keep_before_copies(code: Sequence[Instruction], graph: Graph) -> None:
             graph.add(row, first, 1)
 
 
+def _path_cycles(code: Sequence[Instruction], graph: Graph, slack: Mapping[int, int],
+                 reach: float = math.inf) -> list[int]:
+    """Per row, the longest path of latencies to the block's end; results nobody reads here are needed after it.
+
+    ``slack``: rows that have time, and the path that goes on from them. ``reach``: how far the path goes on
+    through the tensor instructions behind a user (rule 6).
+    """
+    multiplies, path, work, tensor = has_tensor_work(code), [0] * len(code), 0, 0
+    for row in reversed(range(len(code))):
+        instruction = code[row]
+        alone = instruction.expected_cycles if instruction.writes else 1
+        if not multiplies and accumulates(instruction):
+            work += instruction.interval_cycles
+        if accumulates(instruction) or instruction.kind == Kind.async_copy:
+            alone = max(alone, work)
+        elif instruction.kind == Kind.mma and reach:
+            alone = max(alone, instruction.interval_cycles + int(min(tensor, reach)))
+        path[row] = max([alone, *(cycles + path[later] for later, cycles in graph.after[row].items()
+                                  if not _order_only(instruction, code[later]))])
+        if instruction.kind == Kind.mma:
+            tensor = path[row]
+        path[row] = slack.get(row, path[row])
+    return path
+
+
 def _feeding_rows(code: Sequence[Instruction], graph: Graph) -> set[int]:
     """Arithmetic between fragment loads and tensor instructions: conversions, signs, moves."""
     feeding: set[int] = set()
@@ -165,24 +188,43 @@ def _first_user(code: Sequence[Instruction], graph: Graph, row: int) -> int:
     return min((later for later in graph.after[row] if code[later].kind == Kind.mma), default=len(code))
 
 
+def _load_paths(code: Sequence[Instruction], graph: Graph, path: Sequence[int]) -> list[int]:
+    """``path`` without what leads through copies: 0 for the copies and for what nothing else waits for."""
+    loads = [0] * len(code)
+    for row in reversed(range(len(code))):
+        if code[row].kind == Kind.async_copy:
+            continue
+        waits = [(later, cycles) for later, cycles in graph.after[row].items()
+                 if not _order_only(code[row], code[later])]
+        if all(loads[later] == path[later] > 0 for later, _ in waits):
+            loads[row] = path[row]
+        else:
+            loads[row] = max((cycles + loads[later] for later, cycles in waits if loads[later]), default=0)
+    return loads
+
+
+def _order_only(first: Instruction, second: Instruction) -> bool:
+    """A fragment load behind a copy: it stays there, but does not need it."""
+    return first.kind == Kind.async_copy and second.kind == Kind.ldmatrix
+
+
 class _Scheduler:
     """Issue cycles so far; ``ready``: rows whose predecessors have all issued."""
 
-    def __init__(self, code: Sequence[Instruction], graph: Graph, missing_registers: int, copies_first: bool) -> None:
+    def __init__(self, code: Sequence[Instruction], graph: Graph, missing_registers: int) -> None:
         self.code, self.graph = code, graph
         self.products = Products(code, graph)
         self.held = _held_rows(code, graph, missing_registers)
         self.held_until = min(self.held.values(), default=0)
-        relaxed = path_cycles(code, graph, {}, reach=0) if self.held else []
-        reach = reach_of(code)
-        self.path = path_cycles(code, graph, {row: relaxed[row] for row in self.held}, reach)
-        feeding = _feeding_rows(code, graph)
+        relaxed = _path_cycles(code, graph, {}, reach=0) if self.held else []
+        reach = REACH_CYCLES if any(one.kind == Kind.async_copy for one in code) else math.inf
+        self.path = _path_cycles(code, graph, {row: relaxed[row] for row in self.held}, reach)
+        feeding = _feeding_rows(code, graph) if reach < math.inf else set()
         if feeding:
-            whole = path_cycles(code, graph, {})
+            whole = _path_cycles(code, graph, {})
             for row in feeding:
                 self.path[row] = whole[row]
-        self.load_path = load_paths(code, graph, self.path)
-        copies_in_turn(code, graph, self.path, copies_first)
+        self.load_path = _load_paths(code, graph, self.path)
         self.turn = _turns(code, graph)
         self.blockers = graph.num_before().tolist()
         self.ready = {row for row, blockers in enumerate(self.blockers) if not blockers}
