@@ -23,8 +23,9 @@ def counted_cycles(spec: GpuSpec, blocks: BlockScheduler, start: int, end: int, 
     """Cycles that a profiler counts for those from ``start`` to ``end`` of SMs at ``mhz``, and the mean clock of that.
 
     Every GPC has a clock of its own, and the profiler reports the cycles of the fastest one. That is
-    ``launch.gpc_spread_pct`` above the slowest while all of them multiply; a GPC that has no CTA, or has ended its last
-    one, is back at the maximum clock, so that SMs that still multiply have fewer cycles than are counted.
+    ``launch.gpc_spread_pct`` above the slowest while tensor work lowers all of them; at the maximum they do not differ
+    (around.csv). A GPC that has no CTA, or has ended its last one, is back there, so that SMs that still multiply have
+    fewer cycles than are counted (tail_clock.csv).
     """
     if mhz == spec.clock.sm_mhz:
         return end - start, mhz
