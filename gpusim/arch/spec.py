@@ -236,7 +236,7 @@ class Dram(Section):
 
 
 class LaunchCost(Section):
-    gpc_spread_pct: Rate = Field(description="How much the fastest GPC is above the slowest where tensor work lowers all.")
+    gpc_spread_pct: Rate = Field(description="How far the fastest GPC is above the slowest where all are lowered.")
     start_cycles: Cycles = Field(description="From the start of the kernel to its first CTAs.")
     end_cycles: Cycles = Field(description="From the last write to the end of the kernel.")
     cta_gap_cycles: Count = Field(description="From the end of a CTA to the start of its successor on the SM.")
