@@ -74,10 +74,10 @@ def test_the_loop_has_the_order_of_ptxas(kernel: str) -> None:
 
 
 @pytest.mark.parametrize(("loops", "most"), [
-    (GEMM_LOOPS, {"LDSM": 2.7, "LDGSTS": 3.4, "BAR": 3.4}), (OTHER_LOOPS, {"LDSM": 2.0, "LDGSTS": 2.5, "BAR": 3.1})])
+    (GEMM_LOOPS, {"LDSM": 2.5, "LDGSTS": 3.4, "BAR": 3.8}), (OTHER_LOOPS, {"LDSM": 1.9, "LDGSTS": 3.0, "BAR": 3.1})])
 def test_loads_copies_and_barriers_stand_where_ptxas_puts_them(loops: pd.DataFrame, most: Mapping[str, float]) -> None:
     """Tensor instructions between where each stands and where ptxas has it, mean over the loops: rules 6, 8 and 9
-    were read from the sixty of gemm.cu, the others from twenty."""
+    were read from the sixty of gemm.cu, rule 11 from both tables, the others from twenty."""
     distances: dict[str, list[float]] = {"LDSM": [], "LDGSTS": [], "BAR": []}
     for kernel, row in loops.iterrows():
         names = [mnemonics(program(kernel))[pc].split(".")[0] for pc in iteration(program(kernel))["pc"]]
@@ -153,9 +153,7 @@ def awaited_fragments(program: Program) -> list[int]:
     return waits
 
 
-@pytest.mark.parametrize("kernel", ["128x128x32_w64x64_s3_sw0", pytest.param(
-    "256x128x32_w64x64_s3_sw0", marks=pytest.mark.xfail(strict=True, reason="loads stand a k step's half later than "
-                                                        "ptxas has them here, too late to share a barrier"))])
+@pytest.mark.parametrize("kernel", ["128x128x32_w64x64_s3_sw0", "256x128x32_w64x64_s3_sw0"])
 def test_fragments_are_awaited_with_those_that_ptxas_puts_on_their_barrier(kernel: str) -> None:
     """Six of eight before the first tensor instruction of the second step, the others sixteen behind it."""
     compiled = load_sass(H200 / "sass" / f"{kernel}.sass.gz", launch=launch_of(kernel))

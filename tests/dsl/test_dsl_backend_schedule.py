@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 
 from gpusim.arch import Kind
 from gpusim.dsl.backend import Block
+from gpusim.dsl.backend.copy_order import CopyOrder, copy_order
 from gpusim.dsl.backend.graph import dependence_graph
 from gpusim.dsl.backend.instruction import ASYNC_ORDER, MEMORY, Instruction, decode
 from gpusim.dsl.backend.schedule import list_schedule
@@ -19,9 +20,10 @@ from gpusim.dsl.backend.spacing import spaced
 MANY = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
-def schedule(given_block: Block, missing_registers: int = 0) -> tuple[list[Instruction], list[int]]:
+def schedule(given_block: Block, missing_registers: int = 0,
+             copies: CopyOrder = "chain") -> tuple[list[Instruction], list[int]]:
     code = spaced(decode(given_block.ops[: given_block.rows], MNEMONICS, TABLE))
-    return code, list_schedule(code, dependence_graph(code, given_block.keys), missing_registers)
+    return code, list_schedule(code, dependence_graph(code, given_block.keys), missing_registers, copies)
 
 
 def meaning(code: list[Instruction], order: list[int]) -> tuple[dict[int, object], dict[int, object]]:
@@ -258,6 +260,54 @@ def test_copies_have_their_addresses_one_after_the_other() -> None:
     place = {row: position for position, row in enumerate(order)}
     assert [row for row in order if row >= 6] == [6, 7, 8]
     assert place[3] < place[5] and place[0] < place[1] < place[2]
+
+
+def copying_block(steps: int = 3, copies: int = 4, late: bool = False) -> Block:
+    """Two k steps of 16 tensor instructions: four loads of the second one's fragments, each with an address of its own,
+    then ``steps`` instructions for the address of each of the ``copies``; all in front of the tensor instructions, or
+    ``late`` behind the first one; behind a barrier the next turn's load."""
+    loads = [row for n in range(4) for row in (
+        op("LEA", (700 + n, 1), (790, 1)), op("LDSM.16.M88.4", (300 + 4 * n, 4), (700 + n, 1)))]
+    chains = [row for n in range(copies) for row in (
+        *[op("IMAD", (600 + 10 * n, 1), (600 + 10 * n, 1))] * steps,
+        op("LDGSTS.E.BYPASS.LTC128B.128", (0, 0), (600 + 10 * n, 1), (780, 2)))]
+    tensor = [op("HMMA.16816.F32", (4 * (n % 16), 4), (200 + n // 16 * 100, 4), (204 + n // 16 * 100 + n % 4 * 2, 2),
+                 (4 * (n % 16), 4)) for n in range(32)]
+    barrier = [op("DEPBAR.LE"), op("BAR.SYNC.DEFER_BLOCKING"), op("LEA", (710, 1), (791, 1)),
+               op("LDSM.16.M88.4", (200, 4), (710, 1))]
+    middle = [*tensor[:1], *chains] if late else [*chains, *tensor[:1]]
+    return block(*loads, *middle, op("LDGDEPBAR"), *tensor[1:16], *barrier, *tensor[16:])
+
+
+def order_of_copies(given_block: Block) -> CopyOrder:
+    code = spaced(decode(given_block.ops[: given_block.rows], MNEMONICS, TABLE))
+    return copy_order(code, dependence_graph(code, given_block.keys))
+
+
+def test_copies_in_front_of_tensor_instructions_go_in_turn() -> None:
+    """Rule 11: CUTLASS, which has them behind the first k step's, keeps a chain; those with a longer way lead."""
+    assert order_of_copies(copying_block(steps=3)) == "behind loads"
+    assert order_of_copies(copying_block(steps=12)) == "before loads"
+    assert order_of_copies(copying_block(late=True)) == order_of_copies(copying_block(copies=0)) == "chain"
+
+
+def addresses(steps: int, copies: CopyOrder) -> list[int]:
+    """Whose addresses the instructions are, in issue order: of copies 0 to 3, of loads 10 to 13."""
+    code, order = schedule(copying_block(steps), copies=copies)
+    units = [min(code[row].writes) for row in order if code[row].kind == Kind.alu]
+    return [(unit - 600) // 10 if unit < 700 else unit - 690 for unit in units if unit < 710]
+
+
+def test_addresses_of_copies_come_behind_those_of_loads_unless_they_lead() -> None:
+    assert addresses(3, "behind loads")[:4] == [10, 11, 12, 13]
+    assert max(addresses(12, "before loads")[:4]) < 10
+
+
+def test_copies_in_turn_take_one_step_each_and_a_chain_brings_the_first_ones_forward() -> None:
+    """Each step of all four beside tensor instructions, not each copy's three."""
+    turns, chain = ([copy for copy in addresses(3, copies) if copy < 10] for copies in ("behind loads", "chain"))
+    assert turns == [0, 1, 2, 3] * 3
+    assert chain[:6] == [0, 0, 0, 1, 1, 1]
 
 
 def test_no_load_from_global_memory_passes_a_store() -> None:

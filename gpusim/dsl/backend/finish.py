@@ -12,6 +12,7 @@ import numpy as np
 from gpusim.arch import InstructionTable
 from gpusim.dsl.backend.block import Block, FinishedOps, block_signature
 from gpusim.dsl.backend.control import MAX_STALL_CYCLES, ControlFields, control_fields
+from gpusim.dsl.backend.copy_order import CopyOrder, copy_order
 from gpusim.dsl.backend.graph import dependence_graph
 from gpusim.dsl.backend.instruction import Instruction, decode
 from gpusim.dsl.backend.registers import MAX_REGISTERS, RegisterEstimate, estimate_registers, missing_registers
@@ -28,6 +29,9 @@ __all__ = ["Schedule", "finish"]
 Schedule = Literal["source", "list"]
 
 NOP = "NOP"
+
+LOAD_REGISTERS = 3
+"""What a fragment load (ldmatrix.x4) that waits saves: its address keeps one of its four."""
 
 
 def finish(blocks: Sequence[Block], mnemonics: Sequence[str], table: InstructionTable,
@@ -73,18 +77,21 @@ def _scheduled(codes: Sequence[Sequence[Instruction]], keys: Sequence[np.ndarray
                max_registers: int) -> tuple[list[list[int]], list[list[Instruction]]]:
     """Issue order of every block, and its instructions in that order with the registers that they share.
 
-    Blocks are ordered as if there were registers without end; those that lack some, once more; then registers are
-    assigned, and what overwrites the address of an access moves away from it, in a last round over the blocks that
-    share registers.
+    Blocks are ordered as if there were registers without end; those that lack some, once more, and those whose copies
+    can go in turn, as they lack less than a fragment load that waits would save; then registers are assigned, and what
+    overwrites the address of an access moves away from it, in a last round over the blocks that share registers.
     """
     graphs = [dependence_graph(code, key) for code, key in zip(codes, keys, strict=True)]
-    orders = [list_schedule(code, graph) for code, graph in zip(codes, graphs, strict=True)]
-    missing = missing_registers(_in_order(codes, orders), edges, max_registers)
-    orders = [list_schedule(code, graph, lacks) if lacks else order
-              for code, graph, order, lacks in zip(codes, graphs, orders, missing, strict=True)]
+    endless = [list_schedule(code, graph) for code, graph in zip(codes, graphs, strict=True)]
+    missing = missing_registers(_in_order(codes, endless), edges, max_registers)
+    turns: list[CopyOrder] = ["chain" if lacks >= LOAD_REGISTERS else copy_order(code, graph)
+                              for code, graph, lacks in zip(codes, graphs, missing, strict=True)]
+    orders = [list_schedule(code, graph, lacks, turn) if lacks or turn != "chain" else order
+              for code, graph, order, lacks, turn in zip(codes, graphs, endless, missing, turns, strict=True)]
     named = with_reused_registers(_in_order(codes, orders), edges, max_registers)
-    last = [list_schedule(code, dependence_graph(code, key[order]), lacks) if shares_registers(code)
-            else list(range(len(code))) for code, key, order, lacks in zip(named, keys, orders, missing, strict=True)]
+    last = [list_schedule(code, dependence_graph(code, key[order]), lacks, turn) if shares_registers(code)
+            else list(range(len(code)))
+            for code, key, order, lacks, turn in zip(named, keys, orders, missing, turns, strict=True)]
     return [[order[row] for row in rows] for order, rows in zip(orders, last, strict=True)], _in_order(named, last)
 
 

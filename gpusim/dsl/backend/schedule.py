@@ -3,28 +3,24 @@ Leaves out the registers themselves; how many a block lacks comes from outside (
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from gpusim.arch import Kind, Pipe
+from gpusim.dsl.backend.copy_order import CopyOrder, copies_in_turn
 from gpusim.dsl.backend.graph import Graph
 from gpusim.dsl.backend.instruction import (
     ASYNC_ORDER,
     FENCES,
     MEMORY,
     Instruction,
-    accumulates,
     arithmetic_leads,
     has_tensor_work,
     place_beside_tensor,
 )
+from gpusim.dsl.backend.paths import load_paths, paths_to_end
 from gpusim.dsl.backend.products import Products
 
 __all__ = ["list_schedule"]
-
-REACH_CYCLES = 72
-"""Rule 6. Copies, barriers and fragment loads of the 60 loops of h200/src/gemm.cu (nvcc 13.0) stand nearest to where
-ptxas puts them with 48 to 96; loops of MmaPipelined, whose loads go through registers, without a limit."""
 
 REFILL_CYCLES = 62
 """Rule 9. In the loops of h200/src/gemm.cu with four k steps the last of these loads stands 60 to 72 cycles of tensor
@@ -46,7 +42,8 @@ tensor instructions stand further apart than the pipe asks for, and copies are w
 move them as far, 0 further; cycles of the loops replayed are nearest with 1)."""
 
 
-def list_schedule(code: Sequence[Instruction], graph: Graph, missing_registers: int = 0) -> list[int]:
+def list_schedule(code: Sequence[Instruction], graph: Graph, missing_registers: int = 0,
+                  copies: CopyOrder = "chain") -> list[int]:
     """Rows of ``code`` in issue order, a topological order of ``graph``, which gets the edges of rule 6.
 
     Rules, fitted to the 20 loops of h200/kernel_loops.csv, none of them naming a kernel:
@@ -56,7 +53,7 @@ def list_schedule(code: Sequence[Instruction], graph: Graph, missing_registers: 
        tensor instruction has read its own. Types that read fewer have two or three such places (`arithmetic_leads`).
        While it waits for operands, everything issues that can.
        What leads to a load or copy whose use is further away than the tensor work left knows no such limit, and may
-       hold the tensor instruction back by HELD_CYCLES or HELD_FOR_COPY_CYCLES.
+       hold the tensor instruction back by HELD_CYCLES, or for copies that do not go first (11) HELD_FOR_COPY_CYCLES.
     3. Among those, the one that can issue soonest; then the one with the longest path of latencies to the end of the
        block (so fragment loads draw their address arithmetic forward); then source order, but fragment loads in the
        order of the tensor instructions that need them. In a block that multiplies on the fma pipe the path of an FFMA
@@ -81,10 +78,13 @@ def list_schedule(code: Sequence[Instruction], graph: Graph, missing_registers: 
     10. In a block without tensor instructions what leads to copies, or to nothing in the block (cleared accumulators),
        stays in front of the first copy where the source has it there: 175 to 259 instructions besides those that clear
        in 22 CUTLASS 2.x kernels for tensor cores (of those 8 to 14 come later, as temporaries have their registers).
+    11. Where ``copies`` go in turn, the path by which 3 orders them and what leads to them does not go on through the
+       copies behind, and is a cycle shorter for each copy before; behind loads, it is shorter than that of the fragment
+       loads in front of them. What may hold a tensor instruction back (2) still goes by all copies behind it.
     """
     _keep_behind_barriers(code, graph)
     _keep_before_copies(code, graph)
-    order = _Scheduler(code, graph, missing_registers).run()
+    order = _Scheduler(code, graph, missing_registers, copies).run()
     carried = _idle_rows(code)
     idle = {row for rows in carried.values() for row in rows}
     return [placed for row in order if row not in idle for placed in (*carried.get(row, ()), row)]
@@ -142,41 +142,6 @@ def _keep_before_copies(code: Sequence[Instruction], graph: Graph) -> None:
             graph.add(row, first, 1)
 
 
-def _path_cycles(code: Sequence[Instruction], graph: Graph, slack: Mapping[int, int],
-                 reach: float = math.inf) -> list[int]:
-    """Per row, the longest path of latencies to the block's end; results nobody reads here are needed after it.
-
-    ``slack``: rows that have time, and the path that goes on from them. ``reach``: how far the path goes on
-    through the tensor instructions behind a user (rule 6).
-    """
-    multiplies, path, work, tensor = has_tensor_work(code), [0] * len(code), 0, 0
-    for row in reversed(range(len(code))):
-        instruction = code[row]
-        alone = instruction.expected_cycles if instruction.writes else 1
-        if not multiplies and accumulates(instruction):
-            work += instruction.interval_cycles
-        if accumulates(instruction) or instruction.kind == Kind.async_copy:
-            alone = max(alone, work)
-        elif instruction.kind == Kind.mma and reach:
-            alone = max(alone, instruction.interval_cycles + int(min(tensor, reach)))
-        path[row] = max([alone, *(cycles + path[later] for later, cycles in graph.after[row].items()
-                                  if not _order_only(instruction, code[later]))])
-        if instruction.kind == Kind.mma:
-            tensor = path[row]
-        path[row] = slack.get(row, path[row])
-    return path
-
-
-def _feeding_rows(code: Sequence[Instruction], graph: Graph) -> set[int]:
-    """Arithmetic between fragment loads and tensor instructions: conversions, signs, moves."""
-    feeding: set[int] = set()
-    for row in reversed(range(len(code))):
-        if code[row].kind == Kind.alu and any(code[later].kind == Kind.mma or later in feeding
-                                              for later in graph.after[row]):
-            feeding.add(row)
-    return feeding
-
-
 def _turns(code: Sequence[Instruction], graph: Graph) -> list[int]:
     """What decides between rows with equal paths: their own places, and of fragment loads the first that needs them."""
     return [_first_user(code, graph, row) if instruction.kind == Kind.ldmatrix else row
@@ -188,43 +153,21 @@ def _first_user(code: Sequence[Instruction], graph: Graph, row: int) -> int:
     return min((later for later in graph.after[row] if code[later].kind == Kind.mma), default=len(code))
 
 
-def _load_paths(code: Sequence[Instruction], graph: Graph, path: Sequence[int]) -> list[int]:
-    """``path`` without what leads through copies: 0 for the copies and for what nothing else waits for."""
-    loads = [0] * len(code)
-    for row in reversed(range(len(code))):
-        if code[row].kind == Kind.async_copy:
-            continue
-        waits = [(later, cycles) for later, cycles in graph.after[row].items()
-                 if not _order_only(code[row], code[later])]
-        if all(loads[later] == path[later] > 0 for later, _ in waits):
-            loads[row] = path[row]
-        else:
-            loads[row] = max((cycles + loads[later] for later, cycles in waits if loads[later]), default=0)
-    return loads
-
-
-def _order_only(first: Instruction, second: Instruction) -> bool:
-    """A fragment load behind a copy: it stays there, but does not need it."""
-    return first.kind == Kind.async_copy and second.kind == Kind.ldmatrix
-
-
 class _Scheduler:
     """Issue cycles so far; ``ready``: rows whose predecessors have all issued."""
 
-    def __init__(self, code: Sequence[Instruction], graph: Graph, missing_registers: int) -> None:
+    def __init__(self, code: Sequence[Instruction], graph: Graph, missing_registers: int, copies: CopyOrder) -> None:
         self.code, self.graph = code, graph
         self.products = Products(code, graph)
         self.held = _held_rows(code, graph, missing_registers)
         self.held_until = min(self.held.values(), default=0)
-        relaxed = _path_cycles(code, graph, {}, reach=0) if self.held else []
-        reach = REACH_CYCLES if any(one.kind == Kind.async_copy for one in code) else math.inf
-        self.path = _path_cycles(code, graph, {row: relaxed[row] for row in self.held}, reach)
-        feeding = _feeding_rows(code, graph) if reach < math.inf else set()
-        if feeding:
-            whole = _path_cycles(code, graph, {})
-            for row in feeding:
-                self.path[row] = whole[row]
-        self.load_path = _load_paths(code, graph, self.path)
+        self.path = paths_to_end(code, graph, self.held)
+        self.load_path = load_paths(code, graph, self.path)
+        self.rank = self.path
+        if copies != "chain":
+            alone = paths_to_end(code, graph, self.held, ordered=False)
+            self.rank = copies_in_turn(code, graph, alone, copies == "behind loads")
+        self.held_for_copy = HELD_CYCLES if copies == "before loads" else HELD_FOR_COPY_CYCLES
         self.turn = _turns(code, graph)
         self.blockers = graph.num_before().tolist()
         self.ready = {row for row, blockers in enumerate(self.blockers) if not blockers}
@@ -236,7 +179,7 @@ class _Scheduler:
         self.refills = _refills(code, graph)
         self.refills_until = REFILL_CYCLES + sum(code[row].interval_cycles for row in self.refills)
         self.deferred = _deferred_rows(code, graph)
-        self.late_path = max((self.path[row] for row in self.deferred), default=0)
+        self.late_path = max((self.rank[row] for row in self.deferred), default=0)
         self.deferred_until = LATE_SHARE * self.tensor_cycles_left
         self.leads = arithmetic_leads(code)
         self.filled = 0  # vector ALU instructions since the last tensor instruction
@@ -272,7 +215,7 @@ class _Scheduler:
         """How long the tensor instruction whose turn it is may be held back for this row."""
         if not self._is_pressing(row):
             return 0
-        return HELD_CYCLES if self.load_path[row] > self.tensor_cycles_left else HELD_FOR_COPY_CYCLES
+        return HELD_CYCLES if self.load_path[row] > self.tensor_cycles_left else self.held_for_copy
 
     def _is_pressing(self, row: int) -> bool:
         return self.path[row] > self.tensor_cycles_left
@@ -282,7 +225,7 @@ class _Scheduler:
         return place_beside_tensor(self.code[row], self.leads, self.pipe_free[Pipe.tensor], start)
 
     def _urgency(self, row: int) -> tuple[int, bool, int, int, int]:
-        path = self.late_path if row in self.deferred else self.path[row]
+        path = self.late_path if row in self.deferred else self.rank[row]
         return self._start(row), row not in self.products.soon, -path, self.turn[row], row
 
     def _issue(self, row: int) -> None:
