@@ -90,8 +90,8 @@ def tensor_block(num_tensor: int, num_filler: int, loads: int = 0) -> Block:
     return block(*fragments, *fillers, *tensor)
 
 
-def word(given_block: Block, missing_registers: int = 0) -> str:
-    code, order = schedule(given_block, missing_registers)
+def word(given_block: Block, missing_registers: int = 0, copies: CopyOrder = "chain") -> str:
+    code, order = schedule(given_block, missing_registers, copies)
     letters = {Kind.mma: "H", Kind.ldmatrix: "L", Kind.async_copy: "G", Kind.commit: "C", Kind.barrier: "B"}
     return "".join(letters.get(code[row].kind, ".") for row in order)
 
@@ -308,6 +308,12 @@ def test_copies_in_turn_take_one_step_each_and_a_chain_brings_the_first_ones_for
     turns, chain = ([copy for copy in addresses(3, copies) if copy < 10] for copies in ("behind loads", "chain"))
     assert turns == [0, 1, 2, 3] * 3
     assert chain[:6] == [0, 0, 0, 1, 1, 1]
+
+
+def test_copies_that_lead_hold_tensor_instructions_back_as_loads_do() -> None:
+    """Rule 2: two instructions of their addresses fit between two tensor instructions then, else one."""
+    letters, chain = (word(copying_block(steps=14), copies=copies) for copies in ("before loads", "chain"))
+    assert "H..H..H..H" in letters and "H..H" not in chain
 
 
 def test_no_load_from_global_memory_passes_a_store() -> None:
