@@ -85,7 +85,7 @@ def test_no_row_of_a_table_is_dropped_silently() -> None:
     measured += len(pd.read_csv(HARDWARE / "h200/copy_places.csv").query(PLACE_ROWS))
     measured += len(pd.read_csv(HARDWARE / "h200/mix_ends.csv").query("late == 0").drop_duplicates(ENDED_MIX))
     measured += rows_in("h200/fences.csv") + rows_in("h200/cutlass_replays.csv")
-    for table in ("kernels_blind", "kernels_fresh"):
+    for table in ("kernels_blind", "kernels_fresh", "kernels_third"):
         measured += len(pd.read_csv(HARDWARE / f"h200/{table}.csv").query("source == 'hand'"))
     measured += len(pd.read_csv(HARDWARE / "h200/cutlass_marks.csv").query("ctas == 1"))
     assert len(all_probes()) == measured + len(list(recorded_probes()))

@@ -1,4 +1,4 @@
-"""Models cutlass_replays.csv, cutlass_marks.csv, kernels_blind.csv and kernels_fresh.csv: kernels as compiled.
+"""Models cutlass_replays.csv, cutlass_marks.csv and the hand-written rows of three other tables: kernels as compiled.
 Leaves out kernels whose branches depend on data (flags of split-K, sums in f16) and what the recorder makes of them."""
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ISSUE = EVENT_KINDS.index("issue")
 DTYPES = {"1": "u8", "2": "f16", "4": "f32"}
 """By bytes of an element: what an element means is nobody's business here."""
 CLOCK_BYTES = 32  # four clocks that every CTA of gemm_blind.cu stores; as a parameter, of gemm_fresh.cu as well
-HAND_WRITTEN = {"kernels_blind": "gemm_blind", "kernels_fresh": "gemm_fresh"}
+HAND_WRITTEN = {"kernels_blind": "gemm_blind", "kernels_fresh": "gemm_fresh", "kernels_third": "gemm_third"}
 """Tables of kernels that nothing was fitted to, and where their code is."""
 
 

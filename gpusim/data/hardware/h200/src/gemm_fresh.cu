@@ -5,6 +5,10 @@
 #define TURN(kt)
 #define CTA_ENDS
 #include "gemm_blind.cu"
+#ifndef TILES
+#define TILES tile<128,128,32,64,32,4>(); tile<256,128,64,64,64,2>(); tile<128,64,32,32,32,5>(); tile<64,64,32,32,32,6>(); \
+              tile<64,128,32,32,32,4>(); tile<32,64,64,16,32,5>(); tile<128,32,64,32,32,4>(); tile<128,128,64,64,64,2>();
+#endif
 struct Entry { std::string name, columns; void (*run)(const half *, const half *, half *, int, int, int, long long *); };
 static std::vector<Entry> entries;
 template<int BM,int BN,int BK,int WM,int WN,int ST,int SW> void launch(const half *A, const half *B, half *D, int M, int N, int K, long long *cyc) {
@@ -22,8 +26,7 @@ static half *random_halves(size_t count) {   // from the host: ncu profiles the 
   std::vector<half> values(count); std::minstd_rand random(7); for (auto &value : values) value = __float2half(random() % 2048 / 1024.0f - 1);
   half *there; CK(cudaMalloc(&there, count * 2)); CK(cudaMemcpy(there, values.data(), count * 2, cudaMemcpyHostToDevice)); return there; }
 int main(int argc, char **argv) {
-  tile<128,128,32,64,32,4>(); tile<256,128,64,64,64,2>(); tile<128,64,32,32,32,5>(); tile<64,64,32,32,32,6>();
-  tile<64,128,32,32,32,4>(); tile<32,64,64,16,32,5>(); tile<128,32,64,32,32,4>(); tile<128,128,64,64,64,2>();
+  TILES
   if (argc > 1 && !strcmp(argv[1], "--list")) {
     puts("kernel,source,family,a_dtype,b_dtype,acc_dtype,out_dtype,layout_a,layout_b,tile_m,tile_n,tile_k,warp_m,warp_n,warp_k,inst_m,inst_n,inst_k,stages,smem_swizzle,epilogue,split_k,raster_log,cluster_m,cluster_n");
     for (auto &entry : entries) printf("%s,%s\n", entry.name.c_str(), entry.columns.c_str());
