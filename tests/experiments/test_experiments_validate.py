@@ -138,6 +138,29 @@ def test_a_reversed_ranking_has_rank_correlation_minus_one():
     assert summary["spearman_cycles"] == pytest.approx(-1.0)
 
 
+def test_orders_of_swizzles_are_compared_where_nothing_else_differs():
+    """Of 512 the whole order is right, of 1,024 the best one; a tile that came with one swizzle has no order."""
+    rows = [_row(f"{tile} {swizzle}", measured, simulated)
+            | {"configuration": {"kernel": f"{tile}_{swizzle}", "tile_m": tile, "M": m, "smem_swizzle": swizzle}}
+            for tile, m, swizzle, measured, simulated in (
+                ("64", 512, "none", 40, 44), ("64", 512, "pad:16B", 30, 31), ("64", 512, "S<2,4,3>", 10, 12),
+                ("64", 1024, "none", 80, 70), ("64", 1024, "pad:16B", 60, 72), ("64", 1024, "S<2,4,3>", 20, 19),
+                ("128", 512, "none", 50, 90))]
+    summary = accuracy_summary(rows)
+    assert (summary["swizzle_sets"], summary["swizzle_best_right"], summary["swizzle_order_right"]) == (2, 2, 1)
+    assert "swizzle_sets" not in accuracy_summary(rows[-1:])
+
+
+@pytest.mark.slow
+def test_swizzles_come_in_the_order_of_the_medians_of_six_runs(tmp_path):
+    """Twelve sets of repeats.csv (5 minutes). In kernels.csv, a run of each, four pairs stand the other way round."""
+    medians = pd.read_csv(KERNELS.parent / "repeats.csv").groupby(["kernel", "M", "N", "K"]).cycles_elapsed.median()
+    table = pd.read_csv(KERNELS).set_index(medians.index.names).loc[medians.index]
+    table.assign(cycles_elapsed=medians).reset_index().to_csv(tmp_path / "medians.csv", index=False)
+    summary = validate(tmp_path / "medians.csv", jobs=2).summary
+    assert (summary["swizzle_sets"], summary["swizzle_order_right"]) == (12, 11)
+
+
 def test_nothing_built_is_no_division_by_zero():
     summary = accuracy_summary([{"name": "d", "simulated": {}}])
     assert summary["rows_built"] == 0 and summary["mape_cycles_pct"] is None
