@@ -153,7 +153,7 @@ def test_orders_of_swizzles_are_compared_where_nothing_else_differs():
 
 @pytest.mark.slow
 def test_swizzles_come_in_the_order_of_the_medians_of_six_runs(tmp_path):
-    """Twelve sets of repeats.csv (5 minutes). In kernels.csv, a run of each, four pairs stand the other way round."""
+    """Twelve sets (a minute or two). In kernels.csv, a run of each, three pairs stand the other way round."""
     medians = pd.read_csv(KERNELS.parent / "repeats.csv").groupby(["kernel", "M", "N", "K"]).cycles_elapsed.median()
     table = pd.read_csv(KERNELS).set_index(medians.index.names).loc[medians.index]
     table.assign(cycles_elapsed=medians).reset_index().to_csv(tmp_path / "medians.csv", index=False)

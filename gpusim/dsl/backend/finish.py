@@ -12,7 +12,7 @@ import numpy as np
 from gpusim.arch import InstructionTable
 from gpusim.dsl.backend.block import Block, FinishedOps, block_signature
 from gpusim.dsl.backend.control import MAX_STALL_CYCLES, ControlFields, control_fields
-from gpusim.dsl.backend.copy_order import CopyOrder, copy_order
+from gpusim.dsl.backend.copy_order import copy_order
 from gpusim.dsl.backend.graph import dependence_graph
 from gpusim.dsl.backend.instruction import Instruction, decode
 from gpusim.dsl.backend.registers import MAX_REGISTERS, RegisterEstimate, estimate_registers, missing_registers
@@ -29,9 +29,6 @@ __all__ = ["Schedule", "finish"]
 Schedule = Literal["source", "list"]
 
 NOP = "NOP"
-
-LOAD_REGISTERS = 3
-"""What a fragment load (ldmatrix.x4) that waits saves: its address keeps one of its four."""
 
 
 def finish(blocks: Sequence[Block], mnemonics: Sequence[str], table: InstructionTable,
@@ -77,15 +74,14 @@ def _scheduled(codes: Sequence[Sequence[Instruction]], keys: Sequence[np.ndarray
                max_registers: int) -> tuple[list[list[int]], list[list[Instruction]]]:
     """Issue order of every block, and its instructions in that order with the registers that they share.
 
-    Blocks are ordered as if there were registers without end; those that lack some, once more, and those whose copies
-    can go in turn, as they lack less than a fragment load that waits would save; then registers are assigned, and what
-    overwrites the address of an access moves away from it, in a last round over the blocks that share registers.
+    Blocks are ordered as if there were registers without end; those that lack some, or whose copies can go in turn,
+    once more; then registers are assigned, and what overwrites the address of an access moves away from it, in a last
+    round over the blocks that share registers.
     """
     graphs = [dependence_graph(code, key) for code, key in zip(codes, keys, strict=True)]
     endless = [list_schedule(code, graph) for code, graph in zip(codes, graphs, strict=True)]
     missing = missing_registers(_in_order(codes, endless), edges, max_registers)
-    turns: list[CopyOrder] = ["chain" if lacks >= LOAD_REGISTERS else copy_order(code, graph)
-                              for code, graph, lacks in zip(codes, graphs, missing, strict=True)]
+    turns = [copy_order(code, graph) for code, graph in zip(codes, graphs, strict=True)]
     orders = [list_schedule(code, graph, lacks, turn) if lacks or turn != "chain" else order
               for code, graph, order, lacks, turn in zip(codes, graphs, endless, missing, turns, strict=True)]
     named = with_reused_registers(_in_order(codes, orders), edges, max_registers)

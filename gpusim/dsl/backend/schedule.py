@@ -78,9 +78,10 @@ def list_schedule(code: Sequence[Instruction], graph: Graph, missing_registers: 
     10. In a block without tensor instructions what leads to copies, or to nothing in the block (cleared accumulators),
        stays in front of the first copy where the source has it there: 175 to 259 instructions besides those that clear
        in 22 CUTLASS 2.x kernels for tensor cores (of those 8 to 14 come later, as temporaries have their registers).
-    11. Where ``copies`` go in turn, the path by which 3 orders them and what leads to them does not go on through the
-       copies behind, and is a cycle shorter for each copy before; behind loads, it is shorter than that of the fragment
-       loads in front of them. What may hold a tensor instruction back (2) still goes by all copies behind it.
+    11. Where ``copies`` go in turn, and no load waits for registers (7), the path by which 3 orders them and what leads
+       to them does not go on through the copies behind, and is a cycle shorter for each copy before; behind loads, it
+       is shorter than that of the fragment loads in front of them. What may hold a tensor instruction back (2) still
+       goes by all copies behind it.
     """
     _keep_behind_barriers(code, graph)
     _keep_before_copies(code, graph)
@@ -163,11 +164,10 @@ class _Scheduler:
         self.held_until = min(self.held.values(), default=0)
         self.path = paths_to_end(code, graph, self.held)
         self.load_path = load_paths(code, graph, self.path)
-        self.rank = self.path
-        if copies != "chain":
-            alone = paths_to_end(code, graph, self.held, ordered=False)
-            self.rank = copies_in_turn(code, graph, alone, copies == "behind loads")
-        self.held_for_copy = HELD_CYCLES if copies == "before loads" else HELD_FOR_COPY_CYCLES
+        self.rank, self.held_for_copy = self.path, HELD_FOR_COPY_CYCLES
+        if copies != "chain" and not self.held:
+            self.rank = copies_in_turn(code, graph, paths_to_end(code, graph, ordered=False), copies == "behind loads")
+            self.held_for_copy = HELD_CYCLES if copies == "before loads" else HELD_FOR_COPY_CYCLES
         self.turn = _turns(code, graph)
         self.blockers = graph.num_before().tolist()
         self.ready = {row for row, blockers in enumerate(self.blockers) if not blockers}
