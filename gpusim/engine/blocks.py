@@ -158,6 +158,7 @@ class BlockScheduler:
         code_end, constant_end = self._cold.ends(state.code[sm], state.sms[sm], sm, int(image.ops["piece"][op]), cycle)
         fresh["live"], fresh["op"], fresh["group_board"], fresh["age"] = 1, op, -1, self._arrived
         fresh["unit"] = image.ops["unit"][op]
+        fresh["taken"] = state.parts["taken"][sm, part, fresh["unit"]]
         fresh["cta"], fresh["cta_slot"], fresh["warp"] = cta, slot, warp
         fresh["warp_row"] = warp - image.role_first_warp[role]
         fresh["last_issue"], fresh["stall_end"], fresh["start"] = cycle - 1, cycle, cycle

@@ -23,6 +23,7 @@ class Machine(NamedTuple):
     max_warps: int
     sub_partitions: int
     policy: int
+    turns_counted: int
     mio_queue_depth: int
     queue_return: int
     register_read: int
@@ -125,7 +126,7 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         num_sms=spec.sm.count,
         max_warps=spec.sm.max_warps,
         sub_partitions=spec.sm.sub_partitions,
-        policy=POLICIES.index(policy or spec.issue.policy),
+        policy=POLICIES.index(policy or spec.issue.policy), turns_counted=spec.issue.turns_counted,
         mio_queue_depth=spec.mio.queue_depth, queue_return=spec.mio.queue_return_cycles,
         register_read=spec.mio.register_read_cycles,
         data_paths=spec.shared.wavefronts_per_cycle * spec.shared.latency_cycles_per_wavefront,

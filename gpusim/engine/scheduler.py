@@ -103,6 +103,7 @@ def issue(st, mach, ops, acc, bases, win, s, p, time):
         elif row.flags & ACTIVE:
             execute(st, mach, ops, acc, bases, win, s, w, row, dispatched)
         warp.last_issue, part.issue_free, part.last_slot = time, dispatched + 1, w
+        part.taken[warp.unit] += 1
         if row.pipe == TENSOR:
             part.tensor_turn = part.last_tensor != w
             part.last_tensor = w
@@ -115,6 +116,7 @@ def issue(st, mach, ops, acc, bases, win, s, p, time):
             warp.op += distance
             following = ops[warp.op]
             warp.unit = following.unit
+            warp.taken = part.taken[warp.unit]
             if following.piece != row.piece:
                 warp.code_end = enter_piece(st.code[s], mach, following.piece, warp.stall_end)
             if following.constant and not is_indexed(following):

@@ -60,6 +60,7 @@ WARP = np.dtype([
     ("ready", "<i8"),  # when stall count, barriers and scoreboards allow it
     ("unit", "<i8"),  # whose room it needs then: a pipe or QUEUE
     ("last_issue", "<i8"),
+    ("taken", "<i8"),  # what the unit had taken when the warp came to ask for it
     ("stall_end", "<i8"),
     ("branch_end", "<i8"),  # end of a taken branch
     ("code_end", "<i8"),  # when its next instruction has been fetched
@@ -104,6 +105,7 @@ SUB_PARTITION = np.dtype([
     ("slots", "<i8", (PART_WARPS,)),
     ("last_slot", "<i8"), ("last_tensor", "<i8"),  # who issued last, and who did to the tensor pipe
     ("issue_free", "<i8"),
+    ("taken", "<i8", (len(Pipe) + 1,)),  # instructions that each pipe and the queue have taken
     ("operand_free", "<i8"),
     ("even_free", "<i8"), ("odd_free", "<i8"),  # banks of the register file, for FFMAs
     ("hold_first", "<i8"), ("hold_last", "<i8"),  # reads of operands that hold the dispatcher, a ring

@@ -81,11 +81,18 @@ def goes_on(part, warps, ops, other, time):
 
 
 @njit(cache=True, nogil=True)
+def passed_over(mach, part, warp):
+    """How many instructions the pipe that a warp waits for has taken since its own last one, by a counter that ends at
+    31: whether HMMA of 6.5 cycles or of 4.6, it ends after as many (turn_waits.csv), and loads waited for count, too."""
+    return min(part.taken[warp.unit] - warp.taken, mach.turns_counted)
+
+
+@njit(cache=True, nogil=True)
 def preferred(mach, part, warps, ops, w, best, time, contested):
     """Whether eligible warp ``w`` goes before eligible warp ``best``.
 
-    Under ``grr`` the last one goes on while it can issue without a pause, or else comes last of its CTA, whose warps
-    take turns; CTAs have an order, the older one first (issue_turns.csv). Where the tensor pipe or the queue of memory
+    Under ``grr`` the last one goes on while it can issue without a pause, or else comes last of its CTA. Of its other
+    warps the one that most instructions have passed goes first, and the highest of equals (warp_turns.csv). CTAs have an order, the older one first (issue_turns.csv). Where the tensor pipe or the queue of memory
     instructions is ``contested`` that order is the first thing to decide. Of a CTA's warps that want the tensor pipe
     one that yields steps back (tensor_pairs.csv: H6r beside N1y).
     """
@@ -105,7 +112,10 @@ def preferred(mach, part, warps, ops, w, best, time, contested):
         return (w == last) == goes_on(part, warps, ops, best if w == last else w, time)
     if (mach.policy == GTO or mach.policy == GRR) and is_last:
         return (w == last) != yields(warps[last], ops)
-    if mach.policy == LRR or mach.policy == GRR:
+    if mach.policy == GRR:
+        longer = passed_over(mach, part, warps[w]) - passed_over(mach, part, warps[best])
+        return longer > 0 if longer != 0 else w > best
+    if mach.policy == LRR:
         count = len(warps)
         return (w - last - 1) % count < (best - last - 1) % count
     older = warps[w].age < warps[best].age

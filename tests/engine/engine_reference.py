@@ -232,7 +232,7 @@ class Sm:
         """CTAs: the last one while it goes on, then the older one; but where they contend for the tensor pipe or a
         queue, who has not yielded, the older one, but not who issued just now when both could go on. Warps of one: for
         the tensor pipe who has not yielded; the last one, which comes last after a yield or a pause that costs it its
-        turn, else in turn."""
+        turn, else whom most have passed."""
         last, now = part.last, int(self.env.now)
         is_last = last in (warp, best)
         if contested and warp.cta != best.cta:
@@ -247,9 +247,12 @@ class Sm:
             return best.yielded
         if is_last and (last.yielded or (paused and not self._keeps_turn(part, best if warp is last else warp))):
             return best is last
-        after = last.slot if last else -1
-        turns = self.gpu.sm.max_warps
-        return warp is last if is_last else (warp.slot - after - 1) % turns < (best.slot - after - 1) % turns
+        return warp is last if is_last else self._turn_of(part, warp) > self._turn_of(part, best)
+
+    def _turn_of(self, part: Part, warp: WarpModel) -> tuple[int, int]:
+        """How many instructions have passed the warp at the pipe or queue that it wants, by a counter; its slot."""
+        passed = part.taken[int(self._image_row(warp)["unit"])] - warp.taken
+        return min(passed, self.gpu.issue.turns_counted), warp.slot
 
     def _keeps_turn(self, part: Part, other: WarpModel) -> bool:
         """The last one has the tensor pipe, and asks for it in time and without a pause of its own; or it wants
@@ -300,6 +303,8 @@ class Sm:
             warp.stall_end, warp.yielded = dispatched + max(int(self._image_row(warp)["stall"]), 1), bool(row["yield_"])
             image = self._image_row(warp)
             warp.brisk = int(image["stall"]) - int(image["second_pass"]) <= 1
+            units = self.parts[warp.slot % PARTS].taken
+            units[int(image["unit"])] += 1
             if self._is_queued(warp):
                 self._send(warp, entry, dispatched)
             elif row["active"]:
@@ -312,6 +317,8 @@ class Sm:
                 position += jump - 1
             position += 1
             ahead = warp.role.ops[position:position + 1]
+            if len(ahead):
+                warp.taken = units[int(self.image.ops["unit"][self.first_op[id(warp.role)] + position])]
             if len(ahead) and not self._is_indexed(ahead[0]):
                 warp.constant_end = self._constant(ahead[0], warp.stall_end)
             if len(ahead) and self.entries[ahead[0]["pc"]].kind == Kind.wgmma:

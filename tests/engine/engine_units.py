@@ -3,7 +3,7 @@ Leaves out what asks for them (engine_reference)."""
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -131,6 +131,8 @@ class Part:
         self.tensor_end = self.tensor_due = -1000
         """Until when the last tensor instruction keeps its pipe, and would but for what the load/store unit reads."""
         self.triple_start = self.vector_start = -1000
+        self.taken: Counter[int] = Counter()
+        """Instructions that each pipe and the queue have taken."""
         self.last: WarpModel | None = None
         self.last_tensor = -1  # slot
 

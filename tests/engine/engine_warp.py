@@ -57,6 +57,8 @@ class WarpModel:
     """Whether the last barrier lets arithmetic go on."""
     yielded: bool = False
     brisk: bool = False
+    taken: int = 0
+    """What the pipe that it wants had taken when it came to want it."""
     free_since: int = 0
     data_free: int = 0
     stored: int = 0

@@ -16,7 +16,6 @@ HELD = ("loads of one warp every 4 cycles: the register read of a load, 7 to 9 c
         "dispatch of the next load but one for a cycle; on silicon they go on every 4 cycles")
 KNOWN = {
     ("ldsm2", 1, 8): HELD,
-    ("ffma", 32, 1): "16 turns and their start; in the turns themselves silicon loses 1 % (branch_loss.csv, one chain)",
 }
 """What is further off, and why."""
 

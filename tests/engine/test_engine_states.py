@@ -121,8 +121,8 @@ def test_drain(in_front: int) -> None:
 def test_dispatch_stall() -> None:
     """While the load/store unit reads registers for one warp, the next instruction waits, and all behind it."""
     copy, math = [Row("LDGSTS", access="a", stall=15)], [Row("FFMA")] * 20
-    crew = [(PARTS, [Row("NOP")]), (1, math), (PARTS - 1, [Row("NOP")]), (1, math)]
+    crew = [(1, math), (PARTS - 1, [Row("NOP")]), (1, math), (PARTS - 1, [Row("NOP")])]  # the highest warp begins
     accesses = {"a": Memory("CPA16", lines=4)}
     reading = 2 * GPU.mio.register_read_cycles
-    assert "dispatch_stall" not in stalls(program(crew, accesses))
-    assert stalls(program([(1, copy), (PARTS - 1, [Row("NOP")]), *crew[1:]], accesses))["dispatch_stall"] == reading
+    assert "dispatch_stall" not in stalls(program([*crew, (1, [Row("NOP")])], accesses))
+    assert stalls(program([*crew, (1, copy)], accesses))["dispatch_stall"] == reading

@@ -35,6 +35,7 @@ from gpusim.experiments.micro.shared import shared_probes
 from gpusim.experiments.micro.slots import slot_probes
 from gpusim.experiments.micro.tiles import tile_probes
 from gpusim.experiments.micro.traffic import traffic_probes
+from gpusim.experiments.micro.turns import turn_probes
 from gpusim.experiments.micro.under_way import under_way_probes
 from gpusim.experiments.micro.warpgroup import warpgroup_probes
 from gpusim.experiments.micro.writes import write_probes
@@ -59,8 +60,8 @@ def all_probes() -> list[Probe]:
     compiled = [*pipe_probes(), *shared_probes(), *copy_probes(), *slot_probes(), *crossing_probes(), *write_probes()]
     compiled += [*memory_probes(), *warpgroup_probes(), *instruction_probes(), *half_probes(), *tile_probes(),
                  *traffic_probes(), *under_way_probes(), *by_line_probes(), *arrival_probes(), *behind_probes(),
-                 *access_read_probes(), *copy_place_probes(), *fence_probes(), *merge_probes(), *replay_probes(),
-                 *blind_probes(), *mark_probes()]
+                 *access_read_probes(), *copy_place_probes(), *fence_probes(), *merge_probes(), *turn_probes(),
+                 *replay_probes(), *blind_probes(), *mark_probes()]
     return [*compiled, *recorded_probes(), *published_probes(), *published_tables()]
 
 

@@ -1,0 +1,103 @@
+"""Whose turn it is among three and four warps of a CTA: whom most instructions have passed, by a counter that ends at 31
+(turn_waits.csv, warp_turns.csv)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from engine_programs import Row, issue_cycles, program, rows, run
+
+from gpusim.arch import load_gpu
+from gpusim.arch.paths import find_data
+from gpusim.engine import RecordWindow, simulate
+from gpusim.experiments.micro.compiled import CompiledKernel, replay
+from gpusim.experiments.micro.probe import issue_cycles as issues_of
+from gpusim.experiments.micro.turns import turn_probes
+from gpusim.sass import SassLaunch, Scalar, TensorPointer
+
+GPU = load_gpu("h200")
+WARPS = (0, 4, 8)
+WAITS = pd.read_csv(find_data("gpusim/data/hardware/h200/turn_waits.csv"))
+KINDS = {"HMMA.16816.F32": 0, "HMMA.1688.F32": 2, "IMMA.16832.S8": 4}
+
+
+KEEPS = rows("HMMA.16816.F32 stall=6") * 60
+"""Keeps the tensor pipe from those that come to it behind a yield."""
+
+
+def waiting(nops: int) -> list[Row]:
+    return [*rows("NOP stall=6") * nops, *rows("NOP stall=1 yields\nHMMA.16816.F32 stall=20")]
+
+
+@pytest.mark.parametrize("nops", range(26, 34))
+def test_a_higher_warp_goes_first_once_31_instructions_have_passed_it(nops: int) -> None:
+    """Warp 4 has waited for the whole of warp 0's tensor instructions, warp 8 for the last of them."""
+    result = run(program([(4, KEEPS), (4, waiting(0)), (4, waiting(nops))]))
+    keeps, low, high = (issue_cycles(result, warp)[:-1] for warp in WARPS)
+    assert min(low[-1], high[-1]) > keeps[-1]
+    passed = sum(high[-2] <= cycle for cycle in keeps)
+    assert 20 < passed < 40
+    assert (high[-1] < low[-1]) == (passed >= GPU.issue.turns_counted)
+
+
+@pytest.mark.parametrize("nops", [(40, 44), (44, 40)])
+def test_of_two_that_wait_less_the_one_that_has_waited_longest_goes_first(nops: tuple[int, int]) -> None:
+    result = run(program([(4, KEEPS), *((4, waiting(count)) for count in nops)]))
+    keeps, low, high = (issue_cycles(result, warp)[-2] for warp in WARPS)
+    assert keeps < min(low, high)
+    assert (low < high) == (nops[0] < nops[1])
+
+
+def wins(row: pd.Series, begin_end: dict[int, tuple[int, int]]) -> bool:
+    """Whether the lower one of the two that wait went first."""
+    low, high = (begin_end[warp][1] for warp in WARPS if warp != row["first"])
+    return low < high
+
+
+def measured(row: pd.Series) -> dict[int, tuple[int, int]]:
+    return {warp: (int(row[f"begin_{warp}"]), int(row[f"end_{warp}"])) for warp in WARPS}
+
+
+def simulated(row: pd.Series) -> dict[int, tuple[int, int]]:
+    kernel = CompiledKernel("turn_waits", f"waitsILi{row.mmas}ELi{row.kind}E")
+    turns = [Scalar(int(row[f"{loop}_{warp}"])) for loop in ("turns", "more") for warp in WARPS]
+    parameters = (TensorPointer("out", "u8", (1 << 16,), True), TensorPointer("in", "u8", (1 << 16,)),
+                  Scalar(int(row["first"]) // 4), *turns)
+    launch = SassLaunch((1, 1, 1), (384, 1, 1), parameters, 2048, 128)
+    result = simulate(replay(GPU, kernel=kernel, launch=launch), GPU, l2="warm", record=RecordWindow(0, 0, 1 << 40))
+    clocks = {warp: issues_of(result, kernel.clock_pcs, warp)[-2:] for warp in WARPS}
+    return {warp: (int(begin), int(end)) for warp, (begin, end) in clocks.items()}
+
+
+def waited(row: pd.Series, clocks: dict[int, tuple[int, int]]) -> int:
+    """Cycles from the higher one's clock to the end of the first one."""
+    return clocks[row["first"]][1] - clocks[max(warp for warp in WARPS if warp != row["first"])][0]
+
+
+def turn(launches: list[tuple[int, bool]]) -> tuple[int, int]:
+    """The longest wait with which the lower one goes first, the shortest with which the higher one does."""
+    return (max(cycles for cycles, low in launches if low), min(cycles for cycles, low in launches if not low))
+
+
+@pytest.mark.parametrize(("kind", "interval"), [("HMMA.16816.F32", 6.5), ("HMMA.1688.F32", 4.6), ("IMMA.16832.S8", 6.7)])
+def test_the_turn_comes_after_as_many_instructions_as_measured(kind: str, interval: float) -> None:
+    """Within two of them, while the lower one has waited for long."""
+    long = WAITS.query("kind == @KINDS[@kind] and (turns_0 == 2 or turns_4 == 2)").iloc[::2]
+    launches = [(row, measured(row), simulated(row)) for _, row in long.iterrows()]
+    chip, ours = (turn([(waited(row, clocks[i]), wins(row, clocks[i])) for row, *clocks in launches]) for i in (0, 1))
+    np.testing.assert_allclose(ours, chip, atol=2 * interval)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_who_goes_first_of_two_that_wait_as_measured(kind: str) -> None:
+    chosen = WAITS.query("kind == @KINDS[@kind] and turns_0 != 2 and turns_4 != 2")
+    right = [wins(row, measured(row)) == wins(row, simulated(row)) for _, row in chosen.iterrows()]
+    assert np.mean(right) >= 0.8
+
+
+@pytest.mark.parametrize("probe", [probe for probe in turn_probes() if "HMMA" in probe.what and " 2 warps" not in
+                                   probe.what], ids=lambda probe: probe.what)
+def test_three_and_four_warps_end_as_measured(probe) -> None:  # type: ignore[no-untyped-def]
+    result = simulate(probe.build(GPU), GPU, l2="warm", launch_overhead=False, record=RecordWindow(0, 0, 1 << 40))
+    assert probe.read(result) == pytest.approx(probe.measured, rel=0.035)
