@@ -82,8 +82,10 @@ def goes_on(part, warps, ops, other, time):
 
 @njit(cache=True, nogil=True)
 def passed_over(mach, part, warp):
-    """How many instructions the pipe that a warp waits for has taken since its own last one, by a counter that ends at
-    31: whether HMMA of 6.5 cycles or of 4.6, it ends after as many (turn_waits.csv), and loads waited for count, too."""
+    """How many instructions the pipe that a warp wants has taken since its own last one, by a counter that ends at 31.
+
+    HMMA of 6.5 cycles or of 4.6: it ends after as many, also of a warp that waits for a load (turn_waits.csv).
+    """
     return min(part.taken[warp.unit] - warp.taken, mach.turns_counted)
 
 
@@ -92,9 +94,10 @@ def preferred(mach, part, warps, ops, w, best, time, contested):
     """Whether eligible warp ``w`` goes before eligible warp ``best``.
 
     Under ``grr`` the last one goes on while it can issue without a pause, or else comes last of its CTA. Of its other
-    warps the one that most instructions have passed goes first, and the highest of equals (warp_turns.csv). CTAs have an order, the older one first (issue_turns.csv). Where the tensor pipe or the queue of memory
-    instructions is ``contested`` that order is the first thing to decide. Of a CTA's warps that want the tensor pipe
-    one that yields steps back (tensor_pairs.csv: H6r beside N1y).
+    warps the one that most instructions have passed goes first, and the highest of equals (warp_turns.csv). CTAs have
+    an order, the older one first (issue_turns.csv). Where the tensor pipe or the queue of memory instructions is
+    ``contested`` that order is the first thing to decide. Of a CTA's warps that want the tensor pipe one that yields
+    steps back (tensor_pairs.csv: H6r beside N1y).
     """
     last = part.last_slot
     is_last = w == last or best == last

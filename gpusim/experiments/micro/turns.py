@@ -33,8 +33,8 @@ def turn_probes() -> Iterator[Probe]:
         for (kind, count, chains, warps), rows in shared.groupby(["kind", "instructions", "ilp", "warps"], sort=False):
             number = "" if kind == "HMMA" else f"Li{KINDS.index(kind)}E"
             kernel = CompiledKernel(source, f"turnsI{number}Li{count}ELi{chains}EE")
-            launch = SassLaunch((1, 1, 1), (int(warps) * LANES, 1, 1),
-                                (TensorPointer("out", "u8", (OUT_BYTES,), True), Scalar(TURNS)), SHARED_BYTES, REGISTERS)
+            parameters = (TensorPointer("out", "u8", (OUT_BYTES,), True), Scalar(TURNS))
+            launch = SassLaunch((1, 1, 1), (int(warps) * LANES, 1, 1), parameters, SHARED_BYTES, REGISTERS)
             ends = rows.groupby("launch")[f"t{TURNS}"]
             for name, end in ENDS.items():
                 what = f"{TURNS} times {count} {kind} in {chains} chains by {warps // PARTS} warps, the {name} one"
