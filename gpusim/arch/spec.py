@@ -67,7 +67,7 @@ class Issue(Section):
                     "pipe or the memory queue; the oldest CTA's; of its warps the one whose pipe has taken most since "
                     "its own last instruction, the last one last; who comes just in time keeps the tensor pipe.")
     turns_counted: Amount = Field(default=0, description="Under grr: instructions of other warps up to which a warp "
-                                  "that waits for their pipe counts; of those that count the same the highest is first.")
+                                  "that waits for their pipe counts; of those that count the same the highest goes.")
     width: Count = Field(description="Warp instructions a sub-partition issues per cycle.")
     constant_load_cycles: Count = Field(description="Cycles between two LDC of an SM.")
     taken_branch_cycles: Count = Field(description="Cycles from a taken branch to the warp's next instruction.")
