@@ -80,7 +80,7 @@ def turn(launches: list[tuple[int, bool]]) -> tuple[int, int]:
     return (max(cycles for cycles, low in launches if low), min(cycles for cycles, low in launches if not low))
 
 
-@pytest.mark.parametrize(("kind", "interval"), zip(KINDS, (6.5, 4.6, 6.7), strict=True))
+@pytest.mark.parametrize(("kind", "interval"), list(zip(KINDS, (6.5, 4.6, 6.7), strict=True)))
 def test_the_turn_comes_after_as_many_instructions_as_measured(kind: str, interval: float) -> None:
     """Within two of them, while the lower one has waited for long."""
     long = WAITS.query("kind == @KINDS[@kind] and (turns_0 == 2 or turns_4 == 2)").iloc[::2]

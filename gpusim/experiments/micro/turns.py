@@ -1,5 +1,5 @@
-"""Models warp_turns.csv and pipe_turns.csv: when the warps of a sub-partition that share a pipe come to their end.
-Leaves out who of them does, which changes from launch to launch, and one warp alone."""
+"""Models warp_turns.csv and pipe_turns.csv: warps of a sub-partition that share the tensor pipe, or another one.
+Leaves out who of them comes first, which changes from launch to launch, and one warp alone."""
 
 from __future__ import annotations
 
@@ -17,35 +17,58 @@ from gpusim.sass import SassLaunch, Scalar, TensorPointer
 __all__ = ["turn_probes"]
 
 KINDS = ("HFMA2", "FFMA", "LOP3", "IMAD", "MUFU", "DFMA")
-ENDS: dict[str, Callable[[np.ndarray], float]] = {"first": np.min, "last": np.max}
 ISSUE = EVENT_KINDS.index("issue")
 LANES, PARTS, TURNS = 32, 4, 12
-CLOCKS = TURNS + 1
+CLOCKS = [f"t{turn}" for turn in range(TURNS + 1)]
+STEADY = slice(3, 11)
+"""Of these clocks: by then all warps have begun, and none has come to its end."""
 SHARED_BYTES, REGISTERS, OUT_BYTES = 2048, 128, 1 << 16
 
 
 def turn_probes() -> Iterator[Probe]:
-    """Two probes per launch: cycles from the first clock on to the last one of the first and of the last warp."""
-    tensor = pd.read_csv(HARDWARE / "h200/warp_turns.csv").rename(columns={"hmmas": "instructions"})
-    others = pd.read_csv(HARDWARE / "h200/pipe_turns.csv")
-    for table, source in ((tensor.assign(kind="HMMA"), "warp_turns"), (others, "pipe_turns")):
-        shared = table.query(f"warps > {PARTS} and warp % {PARTS} == 0")
-        for (kind, count, chains, warps), rows in shared.groupby(["kind", "instructions", "ilp", "warps"], sort=False):
-            number = "" if kind == "HMMA" else f"Li{KINDS.index(kind)}E"
-            kernel = CompiledKernel(source, f"turnsI{number}Li{count}ELi{chains}EE")
-            parameters = (TensorPointer("out", "u8", (OUT_BYTES,), True), Scalar(TURNS))
-            launch = SassLaunch((1, 1, 1), (int(warps) * LANES, 1, 1), parameters, SHARED_BYTES, REGISTERS)
-            ends = rows.groupby("launch")[f"t{TURNS}"]
-            for name, end in ENDS.items():
-                what = f"{TURNS} times {count} {kind} in {chains} chains by {warps // PARTS} warps, the {name} one"
-                yield Probe("warps that share a pipe", what, "throughput", float(ends.agg(end).mean()),
-                            partial(replay, kernel=kernel, launch=launch),
-                            partial(_end, pcs=kernel.clock_pcs, warps=int(warps), end=end))
+    """Of tensor instructions two probes per launch: cycles from the first clock of the CTA on until the first and the
+    last warp of a sub-partition are done. Of others one: what a turn takes."""
+    for (count, chains, warps), launches in _launches("warp_turns", ["hmmas", "ilp", "warps"]):
+        kernel = CompiledKernel("warp_turns", f"turnsILi{count}ELi{chains}EE")
+        what = f"{TURNS} times {count} HMMA in {chains} chains"
+        yield _probe(kernel, what, "the first one", warps, launches, _first_end)
+        yield _probe(kernel, what, "the last one", warps, launches, _last_end)
+    for (kind, count, chains, warps), launches in _launches("pipe_turns", ["kind", "instructions", "ilp", "warps"]):
+        kernel = CompiledKernel("pipe_turns", f"turnsILi{KINDS.index(kind)}ELi{count}ELi{chains}EE")
+        yield _probe(kernel, f"{count} {kind} in {chains} chains", "a turn", warps, launches, _turn)
 
 
-def _end(result: SimulationResult, *, pcs: tuple[int, ...], warps: int, end: Callable[[np.ndarray], float]) -> float:
-    """Of the last time round, as the first one finds no code in the caches."""
+def _launches(table: str, names: list[str]) -> Iterator[tuple[tuple, list[np.ndarray]]]:
+    """By parameters: (W, TURNS + 1) clocks of a sub-partition's warps, for each launch."""
+    rows = pd.read_csv(HARDWARE / f"h200/{table}.csv").rename(columns={"begin": "t0"})
+    shared = rows.query(f"warps > {PARTS} and warp % {PARTS} == 0")
+    for key, group in shared.groupby(names, sort=False):
+        yield key, [launch[CLOCKS].to_numpy() for _, launch in group.groupby("launch")]
+
+
+def _probe(kernel: CompiledKernel, what: str, which: str, warps: int, launches: list[np.ndarray],
+           read: Callable[[np.ndarray], float]) -> Probe:
+    parameters = (TensorPointer("out", "u8", (OUT_BYTES,), True), Scalar(TURNS))
+    launch = SassLaunch((1, 1, 1), (int(warps) * LANES, 1, 1), parameters, SHARED_BYTES, REGISTERS)
+    return Probe("warps that share a pipe", f"{what} by {warps // PARTS} warps, {which}", "throughput",
+                 float(np.mean([read(clocks) for clocks in launches])), partial(replay, kernel=kernel, launch=launch),
+                 partial(_read, pcs=kernel.clock_pcs, warps=int(warps), read=read))
+
+
+def _read(result: SimulationResult, *, pcs: tuple[int, ...], warps: int, read: Callable[[np.ndarray], float]) -> float:
+    """Of the second time round, as the first one finds no code in the caches."""
     reads = result.events[(result.events["kind"] == ISSUE) & np.isin(result.events["pc"], pcs)]
-    clocks = [np.sort(reads["start"][reads["warp"] == warp])[-CLOCKS:] for warp in range(warps)]
-    begin = min(of_warp[0] for of_warp in clocks)
-    return float(end(np.array([of_warp[-1] for of_warp in clocks[::PARTS]])) - begin)
+    clocks = np.array([np.sort(reads["start"][reads["warp"] == warp])[-len(CLOCKS):] for warp in range(warps)])
+    return read(clocks[::PARTS] - clocks.min())
+
+
+def _first_end(clocks: np.ndarray) -> float:
+    return float(clocks[:, -1].min())
+
+
+def _last_end(clocks: np.ndarray) -> float:
+    return float(clocks[:, -1].max())
+
+
+def _turn(clocks: np.ndarray) -> float:
+    return float(np.diff(clocks[:, STEADY]).mean())
