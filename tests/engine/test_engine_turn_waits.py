@@ -80,10 +80,14 @@ def turn(launches: list[tuple[int, bool]]) -> tuple[int, int]:
     return (max(cycles for cycles, low in launches if low), min(cycles for cycles, low in launches if not low))
 
 
-@pytest.mark.parametrize(("kind", "interval"), list(zip(KINDS, (6.5, 4.6, 6.7), strict=True)))
-def test_the_turn_comes_after_as_many_instructions_as_measured(kind: str, interval: float) -> None:
-    """Within two of them, while the lower one has waited for long."""
-    long = WAITS.query("kind == @KINDS[@kind] and (turns_0 == 2 or turns_4 == 2)").iloc[::2]
+@pytest.mark.parametrize(("kind", "interval"), [
+    (0, 6.5), (2, 4.6), (4, 6.7),
+    pytest.param(1, 6.5, marks=pytest.mark.xfail(
+        strict=True, reason="532 cycles for 355: a MOV behind the load starts the count anew")),
+])
+def test_the_turn_comes_after_as_many_instructions_as_measured(kind: int, interval: float) -> None:
+    """Within two of them, while the lower one has waited for long; also of a warp that waits for a load (1)."""
+    long = WAITS.query("kind == @kind and (turns_0 == 2 or turns_4 == 2)").iloc[::2]
     launches = [(row, measured(row), simulated(row)) for _, row in long.iterrows()]
     chip, ours = (turn([(waited(row, clocks[i]), wins(row, clocks[i])) for row, *clocks in launches]) for i in (0, 1))
     np.testing.assert_allclose(ours, chip, atol=2 * interval)

@@ -9,15 +9,14 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from gpusim.engine import EVENT_KINDS, SimulationResult
+from gpusim.engine import SimulationResult
 from gpusim.experiments.micro.compiled import HARDWARE, CompiledKernel, replay
-from gpusim.experiments.micro.probe import Probe
+from gpusim.experiments.micro.probe import Probe, issue_cycles
 from gpusim.sass import SassLaunch, Scalar, TensorPointer
 
 __all__ = ["turn_probes"]
 
 KINDS = ("HFMA2", "FFMA", "LOP3", "IMAD", "MUFU", "DFMA")
-ISSUE = EVENT_KINDS.index("issue")
 LANES, PARTS, TURNS = 32, 4, 12
 CLOCKS = [f"t{turn}" for turn in range(TURNS + 1)]
 STEADY = slice(3, 11)
@@ -57,8 +56,7 @@ def _probe(kernel: CompiledKernel, what: str, which: str, warps: int, launches: 
 
 def _read(result: SimulationResult, *, pcs: tuple[int, ...], warps: int, read: Callable[[np.ndarray], float]) -> float:
     """Of the second time round, as the first one finds no code in the caches."""
-    reads = result.events[(result.events["kind"] == ISSUE) & np.isin(result.events["pc"], pcs)]
-    clocks = np.array([np.sort(reads["start"][reads["warp"] == warp])[-len(CLOCKS):] for warp in range(warps)])
+    clocks = np.array([issue_cycles(result, pcs, warp)[-len(CLOCKS):] for warp in range(warps)])
     return read(clocks[::PARTS] - clocks.min())
 
 
