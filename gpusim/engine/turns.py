@@ -84,8 +84,9 @@ def goes_on(part, warps, ops, other, time):
 def passed_over(mach, part, warp):
     """How many instructions the pipe that a warp wants has taken since its own last one, by a counter that ends at 31.
 
-    HMMA of 6.5 cycles or of 4.6: it ends after as many (turn_waits.csv). Not as there: an instruction of another pipe
-    that a warp issues meanwhile, such as a MOV behind its load, starts the count anew here.
+    HMMA of 6.5 cycles or of 4.6: it ends after as many (turn_waits.csv). Not as there: one instruction of another pipe
+    that a warp issues meanwhile, such as a MOV behind its load, starts the count anew here, like eight of them; there
+    one is passed sooner than two, and two than four (turn_starts.csv).
     """
     return min(part.taken[warp.unit] - warp.taken, mach.turns_counted)
 

@@ -19,6 +19,8 @@ from gpusim.sass import SassLaunch, Scalar, TensorPointer
 GPU = load_gpu("h200")
 WARPS = (0, 4, 8)
 WAITS = pd.read_csv(find_data("gpusim/data/hardware/h200/turn_waits.csv"))
+STARTS = pd.read_csv(find_data("gpusim/data/hardware/h200/turn_starts.csv"))
+STARTED = ("FFMA", "HFMA2", "MUFU", "LDS", "LDSM", "SHFL")
 KINDS = {"HMMA.16816.F32": 0, "HMMA.1688.F32": 2, "IMMA.16832.S8": 4}
 
 
@@ -59,15 +61,19 @@ def measured(row: pd.Series) -> dict[int, tuple[int, int]]:
     return {warp: (int(row[f"begin_{warp}"]), int(row[f"end_{warp}"])) for warp in WARPS}
 
 
-def simulated(row: pd.Series) -> dict[int, tuple[int, int]]:
-    kernel = CompiledKernel("turn_waits", f"waitsILi{row.mmas}ELi{row.kind}E")
+def simulated(row: pd.Series, source: str, function: str) -> dict[int, tuple[int, int]]:
+    kernel = CompiledKernel(source, function)
     turns = [Scalar(int(row[f"{loop}_{warp}"])) for loop in ("turns", "more") for warp in WARPS]
     parameters = (TensorPointer("out", "u8", (1 << 16,), True), TensorPointer("in", "u8", (1 << 16,)),
                   Scalar(int(row["first"]) // 4), *turns)
-    launch = SassLaunch((1, 1, 1), (384, 1, 1), parameters, 2048, 128)
+    launch = SassLaunch((1, 1, 1), (384, 1, 1), parameters, 4096, 128)
     result = simulate(replay(GPU, kernel=kernel, launch=launch), GPU, l2="warm", record=RecordWindow(0, 0, 1 << 40))
     clocks = {warp: issues_of(result, kernel.clock_pcs, warp)[-2:] for warp in WARPS}
     return {warp: (int(begin), int(end)) for warp, (begin, end) in clocks.items()}
+
+
+def waits(row: pd.Series) -> dict[int, tuple[int, int]]:
+    return simulated(row, "turn_waits", f"waitsILi{row.mmas}ELi{row.kind}E")
 
 
 def waited(row: pd.Series, clocks: dict[int, tuple[int, int]]) -> int:
@@ -88,7 +94,7 @@ def turn(launches: list[tuple[int, bool]]) -> tuple[int, int]:
 def test_the_turn_comes_after_as_many_instructions_as_measured(kind: int, interval: float) -> None:
     """Within two of them, while the lower one has waited for long; also of a warp that waits for a load (1)."""
     long = WAITS.query("kind == @kind and (turns_0 == 2 or turns_4 == 2)").iloc[::2]
-    launches = [(row, measured(row), simulated(row)) for _, row in long.iterrows()]
+    launches = [(row, measured(row), waits(row)) for _, row in long.iterrows()]
     chip, ours = (turn([(waited(row, clocks[i]), wins(row, clocks[i])) for row, *clocks in launches]) for i in (0, 1))
     np.testing.assert_allclose(ours, chip, atol=2 * interval)
 
@@ -96,8 +102,33 @@ def test_the_turn_comes_after_as_many_instructions_as_measured(kind: int, interv
 @pytest.mark.parametrize("kind", KINDS)
 def test_who_goes_first_of_two_that_wait_as_measured(kind: str) -> None:
     chosen = WAITS.query("kind == @KINDS[@kind] and turns_0 != 2 and turns_4 != 2")
-    right = [wins(row, measured(row)) == wins(row, simulated(row)) for _, row in chosen.iterrows()]
+    right = [wins(row, measured(row)) == wins(row, waits(row)) for _, row in chosen.iterrows()]
     assert np.mean(right) >= 0.8
+
+
+def least_wrong(launches: list[tuple[int, bool]]) -> int:
+    """The wait from which on the higher one goes first, with the fewest launches on the wrong side."""
+    return min((sum(low != (cycles < wait) for cycles, low in launches), wait) for wait, _ in launches)[1]
+
+
+COUNTED_FROM_ANEW = pytest.mark.xfail(strict=True, reason="one FFMA starts the count anew as eight do: 528 cycles")
+INTERRUPTS = pytest.mark.xfail(strict=True, reason="behind a WARPSYNC without a yield a warp interrupts the first one")
+
+
+@pytest.mark.parametrize(("kind", "count"), [
+    pytest.param("FFMA", 0, marks=INTERRUPTS),
+    *(pytest.param("FFMA", count, marks=COUNTED_FROM_ANEW) for count in (1, 2, 4)),
+    *(("FFMA", count) for count in (8, 16, 32)), ("MUFU", 1), ("SHFL", 1),
+])
+def test_the_turn_comes_later_the_more_a_warp_has_issued_as_measured(kind: str, count: int) -> None:
+    """Behind a load and so many instructions (turn_starts.csv); a MUFU without a yield interrupts the first one."""
+    launches = STARTS.query("kind == @kind and count == @count")
+    function = f"startsILi{STARTED.index(kind)}ELi{count}E"
+    chip = [(row, measured(row)) for _, row in launches.iterrows()]
+    ours = [(row, simulated(row, "turn_starts", function)) for _, row in launches.iloc[::6].iterrows()]
+    measured_wait, wait = (least_wrong([(waited(row, clocks), wins(row, clocks)) for row, clocks in ends])
+                           for ends in (chip, ours))
+    assert wait == pytest.approx(measured_wait, abs=20)
 
 
 @pytest.mark.parametrize("probe", [probe for probe in turn_probes() if "HMMA" in probe.what and " 2 warps" not in
