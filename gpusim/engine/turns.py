@@ -86,7 +86,7 @@ def passed_over(mach, part, warp):
 
     HMMA of 6.5 cycles or of 4.6: it ends after as many (turn_waits.csv). Not as there: one instruction of another pipe
     that a warp issues meanwhile, such as a MOV behind its load, starts the count anew here, like eight of them; there
-    one is passed sooner than two, and two than four (turn_starts.csv).
+    its turn comes later the more it has issued (turn_starts.csv).
     """
     return min(part.taken[warp.unit] - warp.taken, mach.turns_counted)
 
