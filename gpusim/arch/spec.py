@@ -171,6 +171,7 @@ class Noc(Section):
         description="SMs of a GPC whose reads of one line, when in flight together, reach L2 as one; 1: each alone.")
     sm_read_bytes_per_cycle: Rate = Field(description="Bytes one SM receives from L2 per cycle.")
     sm_write_bytes_per_cycle: Rate = Field(description="Bytes one SM sends to L2 per cycle.")
+    cpc_write_bytes_per_cycle: Rate = Field(description="Bytes the SMs of one CPC send there per cycle.")
     unfilled_line_cycles: Cycles = Field(
         description="Cycles more that an SM's port takes for a line of which a sector is written in part.")
     store_exit_cycles: Cycles = Field(description="From a store's turn at the data stage to its first at the port.")
@@ -196,8 +197,8 @@ class L2(Section):
     fabric_latency_cycles: Cycles = Field(description="Round trip between partitions.")
     lookahead_cycles: Count = Field(description="No round trip is shorter: SMs may run this long unseen.")
     read_bytes_per_cycle: Rate = Field(description="Bytes all slices deliver per SM cycle.")
-    write_bytes_per_cycle: Rate = Field(description="Bytes all SMs write per SM cycle, each slice as many; what "
-                                                    "another partition owns passes two slices.")
+    write_bytes_per_cycle: Rate = Field(description="Bytes all SMs write per SM cycle, through the slices of their "
+                                                    "own partition, also what another one owns.")
     read_request_cycles: Rate = Field(description="Cycles between two reads that a slice looks up.")
     write_request_cycles: Rate = Field(description="Cycles a slice takes at least for a write, however few sectors.")
 

@@ -30,12 +30,17 @@ def arrive(sm, slot, warp, mach, operand, time):
 
 @njit(cache=True, nogil=True)
 def let_go(warps, parts, ops, cta_slot, held, time):
-    """What stays behind a fence may go on: instructions that are queued, and warps that stand at their next BAR."""
+    """What stays behind a fence may go on: instructions that are queued, when the registers of all in front of it have
+    been read (half_epilogue.csv: sub-partitions take turns behind it), and warps that stand at their next BAR."""
+    read = time
+    for p in range(4):
+        read = max(read, parts[p].operand_free)
     for p in range(4):
         for entry in range(parts[p].queue_first, parts[p].queue_last):
             i = entry % QUEUE_ENTRIES
             if parts[p].queue_held[i] == held and warps[parts[p].queue_slot[i]].cta_slot == cta_slot:
                 parts[p].queue_held[i] = 0
+                parts[p].queue_time[i] = max(parts[p].queue_time[i], read)
     for w in range(len(warps)):
         warp = warps[w]
         if warp.live and warp.cta_slot == cta_slot and warp.behind == held:

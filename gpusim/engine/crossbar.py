@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from numba import njit
 
-from gpusim.engine.gpc import turn_wait
+from gpusim.engine.gpc import MOST_CPCS, turn_wait
 from gpusim.engine.memory_state import COALESCER_ENTRIES, MEMORY_COUNTERS
 from gpusim.engine.places import bits, copy_slice, locate, mix, pick
-from gpusim.engine.slices import find, read_home, read_near, touch, write_copies, write_wait
+from gpusim.engine.slices import find, read_home, read_near, touch, wait, write_copies, write_wait
 from gpusim.engine.views import prefetch
 
 __all__ = ["ask_port", "ask_slice", "expect_line", "fence_writes", "foresee_line", "pass_port", "read_line",
@@ -104,25 +104,32 @@ def read_line(mem, mach, port, sm, place, mask, fill, now):
 
 
 @njit(cache=True, nogil=True)
-def write_line(mem, mach, port, place, mask, turns, now):
-    """Write sectors, which took so many ``turns`` of the SM's port, through to the owning slice; a far owner costs a
-    pass through both partitions. Returns when the owner has them.
+def leave_cpc(mem, mach, port, sectors, now):
+    """Cycles until sectors that an SM writes have left its CPC, whose SMs share a port (store_ports.csv)."""
+    return wait(mem.cpc_writes, port.gpc * MOST_CPCS + port.cpc, now, sectors * mach.cpc_write_cycles_per_sector)
 
-    Both slices work off what came before at the same time, so the longer backlog is the wait.
+
+@njit(cache=True, nogil=True)
+def write_line(mem, mach, port, place, mask, turns, now):
+    """Write sectors, which took so many ``turns`` of the SM's port, through to the owning slice; returns when that has
+    them. On the way they take turns of a slice of the SM's partition, also those that another one owns.
+
+    The CPC's port and that slice work off what came before at the same time, so the longer backlog is the wait.
     """
     total, sectors = mem.total[0], bits(mask)
-    arrival, near_wait, back = now + mach.l2_latency / 2, 0.0, 0.0
+    arrival, back = now + mach.l2_latency / 2, 0.0
     total.counters[WRITE] += sectors
+    backlog = max(leave_cpc(mem, mach, port, sectors, now),
+                  write_wait(mem, mach, copy_slice(mach, place, port.partition), now, turns))
     if port.partition != place.partition:
         total.counters[WRITE] += sectors
-        near_wait = write_wait(mem, mach, copy_slice(mach, place, port.partition), now, turns)
         back = mach.fabric_latency / 2
         arrival += back
     way = touch(mem, mach, place, place.slice)
     way.valid |= mask
     way.dirty |= mask
     write_copies(mem, mach, port.partition, place, mask)
-    performed = max(way.ready, arrival + max(near_wait, write_wait(mem, mach, place.slice, now, turns)))
+    performed = max(way.ready, arrival + backlog)
     total.last_write, port.confirmed = max(total.last_write, performed), max(port.confirmed, performed + back)
     port.unfenced = max(port.unfenced, mach.l2_latency / 2 + 2 * back)
     return performed

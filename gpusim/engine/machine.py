@@ -90,6 +90,7 @@ class Machine(NamedTuple):
     sm_read_bytes_per_cycle: float
     gpc_read_bytes_per_cycle: float
     gpc_request_cycles: float
+    cpc_write_cycles_per_sector: float
     slice_write_cycles_per_turn: float
     slice_write_cycles_least: float
     dram_channels: int
@@ -182,8 +183,8 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         sm_read_bytes_per_cycle=spec.noc.sm_read_bytes_per_cycle,
         gpc_read_bytes_per_cycle=spec.noc.gpc_read_bytes_per_cycle,
         gpc_request_cycles=1 / spec.noc.gpc_requests_per_cycle,
-        slice_write_cycles_per_turn=spec.noc.sm_write_bytes_per_cycle * spec.l2.slices / spec.l2.write_bytes_per_cycle
-        / spec.l2.slices_of_a_write,
+        slice_write_cycles_per_turn=spec.noc.sm_write_bytes_per_cycle * spec.l2.slices / spec.l2.write_bytes_per_cycle,
+        cpc_write_cycles_per_sector=spec.l2.sector_bytes / spec.noc.cpc_write_bytes_per_cycle,
         slice_write_cycles_least=spec.l2.write_request_cycles,
         dram_channels=spec.dram.channels,
         dram_read_cycles_per_byte=spec.dram.channels / spec.dram.read_bytes_per_cycle,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpusim.engine.gpc import PORT_QUEUE, cpcs_of
+from gpusim.engine.gpc import MOST_CPCS, PORT_QUEUE, cpcs_of
 from gpusim.engine.machine import Machine
 
 __all__ = ["COALESCER_ENTRIES", "EMPTY", "MEMORY_COUNTERS", "MOST_LINES", "NEAR", "MemoryState", "new_memory",
@@ -54,6 +54,7 @@ class MemoryState(NamedTuple):
     ports: np.ndarray  # (S,) PORT
     gpc_requests: np.ndarray  # (G,) PORT_QUEUE: reads that the SMs of a GPC ask for
     gpc_data: np.ndarray  # (G,) PORT_QUEUE: what they receive together
+    cpc_writes: np.ndarray  # (G * MOST_CPCS,) f8: what the SMs of a CPC write
     shared: np.ndarray  # (G, COALESCER_ENTRIES) SHARED_READ
     places: np.ndarray  # (2, MOST_LINES) PLACE: of the lines of the request that is served and the next one, in turn
     total: np.ndarray  # (1,) TOTAL
@@ -71,6 +72,7 @@ def new_memory(
         channel_free=np.zeros(mach.dram_channels),
         ports=np.zeros(mach.num_sms, PORT),
         gpc_requests=np.zeros(gpcs, PORT_QUEUE), gpc_data=np.zeros(gpcs, PORT_QUEUE),
+        cpc_writes=np.zeros(gpcs * MOST_CPCS),
         shared=np.zeros((gpcs, COALESCER_ENTRIES), SHARED_READ), places=np.zeros((2, MOST_LINES), PLACE),
         total=np.zeros(1, TOTAL))
     memory.shared["line"] = EMPTY
@@ -85,7 +87,7 @@ def settle(memory: MemoryState, *, flush: bool) -> None:
     memory.ways["ready"] = 0.0
     for name in ("read_free", "confirmed", "unfenced"):
         memory.ports[name] = 0.0
-    for queue in (memory.slice_free, memory.write_free, memory.lookup_free, memory.channel_free):
+    for queue in (memory.slice_free, memory.write_free, memory.lookup_free, memory.channel_free, memory.cpc_writes):
         queue[:] = 0.0
     for port in (memory.gpc_requests, memory.gpc_data):
         port["work"] = port["since"] = 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from numba import njit
 
-from gpusim.engine.rings import keep_any, keep_places, places_free, places_free_of_any
+from gpusim.engine.rings import keep_any, places_free_of_any
 from gpusim.engine.state import NEVER, QUEUE, QUEUE_ENTRIES
 
 __all__ = ["COMMITS", "NOTHING", "ORDERS", "SHARED", "SIGNALS", "TAGGED", "WRITES", "choose_next", "enqueue",
@@ -64,8 +64,7 @@ def room_time(sm, part, mach):
     i = part.queue_first % QUEUE_ENTRIES
     room = places_free_of_any(sm.buffer, part.queue_places[i])
     if part.queue_kept[i]:
-        kept = places_free(sm.kept, sm.kept_head, mach.kept_registers, part.queue_kept[i])
-        room = max(room - mach.store_lead, kept)
+        room = max(room - mach.store_lead, places_free_of_any(sm.kept, part.queue_kept[i]))
     return max(max(room, sm.stores[sm.stores_head]), sm.address_path)
 
 
@@ -104,7 +103,7 @@ def keep_buffer(sm, mach, places, until):
 @njit(cache=True, nogil=True)
 def keep_registers(sm, mach, row, until):
     """What a store stores is kept until it has passed the data stage; others learn of it a while later."""
-    sm.kept_head = keep_places(sm.kept, sm.kept_head, mach.kept_registers, row.kept, until + mach.kept_return)
+    keep_any(sm.kept, mach.kept_registers, row.kept, until + mach.kept_return)
 
 
 @njit(cache=True, nogil=True)

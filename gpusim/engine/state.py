@@ -166,7 +166,7 @@ SM = np.dtype([
     ("barrier_unit", "<i8"), ("sequence", "<i8"), ("warp_cycles", "<i8"),
     ("address_path", "<i8"), ("data_path", "<i8"), ("front", "<i8"), ("constant_path", "<i8"),
     ("buffer", "<i8", (QUEUE_ENTRIES,)),  # when its places come free, in order
-    ("kept_head", "<i8"), ("kept", "<i8", (QUEUE_ENTRIES,)),  # the same of registers that stores store, a ring
+    ("kept", "<i8", (QUEUE_ENTRIES,)),  # the same of registers that stores store
     ("lines_head", "<i8"), ("lines", "<i8", (STORE_LINES,)),  # the same of the queue in front of the write port,
     ("line_numbers", "<i8", (STORE_LINES,)),  # and what stood in it last: lines of stores,
     ("line_sectors", "<i8", (STORE_LINES,)), ("line_words", "<i8", (STORE_LINES,)),  # and what of them is written

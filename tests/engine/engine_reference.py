@@ -89,7 +89,7 @@ class Sm:
         self.tag_entries = deque([0] * gpu.l1.tag_entries, gpu.l1.tag_entries)
         self.requests, self.request_places = Server(), deque([0] * gpu.l1.request_places, gpu.l1.request_places)
         self.buffer = [0] * gpu.mio.buffer_entries  # when its places come free, in order
-        self.kept = deque([0] * gpu.mio.kept_registers, gpu.mio.kept_registers)
+        self.kept = [0] * gpu.mio.kept_registers
         self.waiting = [0] * gpu.mio.waiting_accesses
         self.store_queue = StoreQueue(gpu)
         places = gpu.mio.buffer_entries + gpu.mio.waiting_stores
@@ -497,7 +497,8 @@ class Sm:
         self.buffer = sorted(self.buffer[places:] + [until + self.gpu.mio.buffer_return_cycles] * places)
 
     def _keep(self, queued: Queued, until: int) -> None:
-        self.kept.extend([until + self.gpu.mio.kept_return_cycles] * queued.stored)
+        """Registers of what it stores: those that come free first."""
+        self.kept = sorted(self.kept[queued.stored:] + [until + self.gpu.mio.kept_return_cycles] * queued.stored)
 
     def _pass_buffer(self, start: int, room: int) -> int:
         """In order, when what comes next has room."""
@@ -943,9 +944,12 @@ class Sm:
             return
         self.to_fence.remove(barrier)
         self.front = max(self.front, now, self.drained)
+        read = max(part.operands.free for part in self.parts)
         for part in self.parts:
-            for waiting in (*part.queue, *part.warps):
-                waiting.let_go(barrier)
+            for queued in part.queue:
+                queued.let_go(barrier, read)
+            for warp in part.warps:
+                warp.let_go(barrier)
 
     def _follow_barrier(self, queued: Queued, now: int) -> None:
         """One instruction less in front of the warp's BAR."""

@@ -90,8 +90,10 @@ class Queued:
     held: tuple[int, int] | None = None
     """The barrier whose fence it stays behind."""
 
-    def let_go(self, barrier: tuple[int, int]) -> None:
-        self.held = None if self.held == barrier else self.held
+    def let_go(self, barrier: tuple[int, int], read: int) -> None:
+        """``read``: when the registers of all that has been taken are."""
+        if self.held == barrier:
+            self.held, self.time = None, max(self.time, read)
 
 
 class Banks:

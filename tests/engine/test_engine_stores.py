@@ -12,6 +12,7 @@ from engine_programs import Memory, Row, issue_cycles, loop, program, rows, run,
 from gpusim.arch import load_gpu
 from gpusim.arch.paths import find_data
 from gpusim.engine.crossbar import fence_writes, write_line
+from gpusim.engine.gpc import cpcs_of, gpcs_of
 from gpusim.engine.machine import machine_of, machine_record
 from gpusim.engine.memory_state import new_memory
 from gpusim.engine.places import locate, owner
@@ -201,10 +202,10 @@ def test_what_is_stored_crosses_a_register_a_cycle(width: int) -> None:
 
 
 def test_slices_take_a_sector_a_cycle_of_theirs_and_as_long_again_for_what_fills_none() -> None:
-    """stores.csv, 132 SMs: 2,580 to 2,660 bytes a cycle of whole lines; a request takes 1.0 cycles of a slice, and a
+    """stores.csv, 132 SMs: 2,580 to 2,660 bytes a cycle of whole lines; a request takes 1.5 cycles of a slice, and a
     line half of whose only sector is written as long as two sectors."""
     gpu = load_gpu("h200")
-    per_sector = gpu.l2.sector_bytes * gpu.l2.slices / gpu.l2.write_bytes_per_cycle / 1.5
+    per_sector = gpu.l2.sector_bytes * gpu.l2.slices / gpu.l2.write_bytes_per_cycle
     mach = machine_record(machine_of(gpu))
     for turns, cycles in ((1.0, gpu.l2.write_request_cycles), (2.0, 2 * per_sector), (4.0, 4 * per_sector)):
         memory = new_memory(machine_of(gpu), np.zeros(gpu.sm.count, np.int64), [])
@@ -214,7 +215,8 @@ def test_slices_take_a_sector_a_cycle_of_theirs_and_as_long_again_for_what_fills
 def test_a_line_that_takes_a_dirty_ones_place_waits_when_dram_is_behind() -> None:
     """memory.csv dram_write: 264 CTAs write 8 GB at 8.13 bytes a cycle each, less than L2 takes."""
     def last_written(rate: float) -> float:
-        gpu = small_gpu(1, "l2.slices=2", "l2.partitions=1", "dram.channels=2", f"dram.write_bytes_per_cycle={rate}")
+        gpu = small_gpu(1, "l2.slices=2", "l2.partitions=1", "dram.channels=2", f"dram.write_bytes_per_cycle={rate}",
+                        "noc.cpc_write_bytes_per_cycle=1024", "l2.write_request_cycles=1")
         machine = machine_of(gpu)
         memory, mach = new_memory(machine, np.zeros(1, np.int64), []), machine_record(machine)[0]
         place, times = memory.places[0, 0], [0.0]
@@ -247,3 +249,41 @@ def test_a_fence_of_the_gpu_learns_of_the_writes_before_it_first(far: bool, row:
     asked, measured = 1000 + row.delay_cycles, row.far_cycles if far else row.near_cycles
     assert fence_writes(record, port, asked) - asked == pytest.approx(measured, rel=0.04)
     assert fence_writes(record, port, asked) - asked == machine.l2_latency
+
+
+PORTS = pd.read_csv(find_data("gpusim/data/hardware/h200/store_ports.csv")).query("sectors == 4 and few == 0")
+
+
+def sectors_per_cycle(sms: np.ndarray, near: bool | None) -> float:
+    """Of SMs that each write a line every four cycles, to any page, or to their side of L2 or the other one."""
+    gpu, lines = load_gpu("h200"), 1024
+    memory = new_memory(machine_of(gpu), gpcs_of(gpu), [], gpu.noc.cpcs_per_gpc)
+    mach = machine_record(machine_of(gpu))[0]
+    place, last, rng = memory.places[0, 0], np.zeros(gpu.sm.count), np.random.default_rng(7)
+    pages = rng.permutation(1 << 14)
+    sides = np.array([owner(mach, int(page) << 5).partition for page in pages])
+    of_side = pages[sides == 0], pages[sides == 1]
+    for i in range(lines):
+        for sm in sms:
+            side = int(memory.ports[sm]["partition"])
+            chosen = pages if near is None else of_side[side if near else 1 - side]
+            locate(mach, (int(chosen[(61 * sm + i // 32) % len(chosen)]) << 5) + i % 32, place)
+            last[sm] = max(last[sm], write_line(memory, mach, memory.ports[sm], place, 15, 4.0, 4.0 * i))
+    return float((4 * lines / (last[sms] - gpu.l2.hit_latency_cycles)).sum())
+
+
+@pytest.mark.parametrize(("sms_are", "pages", "near"), [
+    ("one", 0, None), ("cpc of four", 0, None), ("cpc of six", 0, None), ("cpc of six", 2, False),
+    ("gpc of 16", 0, None), ("side A", 0, None), ("side A", 1, True), ("side A", 2, False),
+])
+def test_what_sms_write_together_goes_by_their_cpc_and_side(sms_are: str, pages: int, near: bool | None) -> None:
+    """store_ports.csv: 5.07 sectors a cycle by the six SMs of a CPC, 40 by those of one side of L2, wherever to."""
+    gpu = load_gpu("h200")
+    gpc = gpcs_of(gpu)
+    number, cpc = np.bincount(gpc).tolist().index(16), cpcs_of(gpc, gpu.noc.cpcs_per_gpc)
+    sizes = np.bincount(cpc[gpc == number])
+    chosen = {"one": np.arange(len(gpc)) == 0, "gpc of 16": gpc == number, "side A": gpc % gpu.l2.partitions == 0,
+              "cpc of four": (gpc == number) & (cpc == sizes.argmin()),
+              "cpc of six": (gpc == number) & (cpc == sizes.argmax())}[sms_are]
+    measured = PORTS.query("sms_are == @sms_are and pages == @pages").sectors_per_cycle.iloc[0]
+    assert sectors_per_cycle(np.flatnonzero(chosen), near) == pytest.approx(measured, rel=0.08)

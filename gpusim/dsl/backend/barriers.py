@@ -24,9 +24,6 @@ waits for it. So do 707 of 784 pairs of loads in 148 loops of mma.sync (load_bar
 cycles off. With warps of 64x64 the loads of a k step take two barriers where there is time, and four where tensor
 instructions wait for them."""
 
-BATCH_ROWS = 8
-"""Without tensor instructions: uses so many instructions apart."""
-
 MOST_OF_GLOBAL_LOADS = 4
 """Barriers that loads from global memory take at once: two to four in 19 loops of MmaPipelined as nvcc 13.0 compiles
 them (h200/cutlass_replays.csv). A fragment load that has to share one makes the multiplication wait for them."""
@@ -90,9 +87,7 @@ class _Place:
 
     def joins(self, due: int, first_due: int) -> bool:
         """Whether a result that is awaited at ``due`` takes the barrier of one that is awaited at ``first_due``."""
-        if self.cycles is None:
-            return 0 <= due - first_due <= BATCH_ROWS
-        return in_time(self.cycles[self.row], self.cycles[first_due], self.cycles[due])
+        return self.cycles is not None and in_time(self.cycles[self.row], self.cycles[first_due], self.cycles[due])
 
 
 def in_time(issue: int, first_use: int, use: int) -> bool:
