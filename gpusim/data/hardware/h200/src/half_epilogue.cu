@@ -1,6 +1,6 @@
 // Four warps that store halves of sectors as an epilogue of f32 sums does: rounds of STS.64, a barrier, LDS.128 and STG.128
 // (eight lines each: 4 rows of 256 bytes, 16 of each 32 bytes by one store, the rest by the next), a barrier; by which parts a round has.
-// parts: 1 STS, 2 LDS, 4 barriers. Cycles of the first CTA's first warp for its rounds; sectors by ncu.
+// parts: 1 STS, 2 LDS, 4 barriers. Cycles of each warp for its rounds; sectors of L2 and bytes of the SM's port by ncu.
 #include <cstdio>
 #include <cstdlib>
 #include <cuda_runtime.h>
