@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from gpusim.arch import Kind, Pipe, ResultCycles
-from gpusim.dsl.backend.instruction import IN_ORDER, Instruction, has_tensor_work, late_reads
+from gpusim.dsl.backend.instruction import IN_ORDER, Instruction, accumulates, has_tensor_work, late_reads
 from gpusim.dsl.backend.uses import Dues, Edges
 from gpusim.program import NO_BARRIER
 
@@ -23,6 +23,10 @@ the earlier use comes no sooner than the second and as long again as the uses ar
 waits for it. So do 707 of 784 pairs of loads in 148 loops of mma.sync (load_barriers.csv); most of the others are a few
 cycles off. With warps of 64x64 the loads of a k step take two barriers where there is time, and four where tensor
 instructions wait for them."""
+
+BATCH_ROWS = 8
+"""Beside products on the fma pipe: uses so many instructions apart. Where nothing multiplies only what one instruction
+awaits shares a barrier (183 of 1,848 pairs of LDS in epilogues of h200/cutlass_replays.csv; 94 more are far apart)."""
 
 MOST_OF_GLOBAL_LOADS = 4
 """Barriers that loads from global memory take at once: two to four in 19 loops of MmaPipelined as nvcc 13.0 compiles
@@ -64,13 +68,14 @@ def _assign(code: Sequence[Instruction], dues: Dues, pool: tuple[int, ...],
             claims: list[_Claim]) -> tuple[BarrierFields, list[_Claim]]:
     write_due, read_due = _needs(code, dues)
     cycles = _issue_cycles(code) if has_tensor_work(code) else None
+    batch_rows = BATCH_ROWS if any(map(accumulates, code)) else 0
     fields = BarrierFields([NO_BARRIER] * len(code), [NO_BARRIER] * len(code))
     for row, instruction in enumerate(code):
         claims = [claim for claim in claims if claim.due > row]
         for due, target in ((write_due[row], fields.write), (read_due[row], fields.read)):
             if due is not None:
                 wanted = _Claim(NO_BARRIER, due, instruction.kind, target is fields.write)
-                target[row] = _choose(pool, claims, wanted, _Place(row, len(code), cycles))
+                target[row] = _choose(pool, claims, wanted, _Place(row, len(code), cycles, batch_rows))
                 claims.append(replace(wanted, barrier=target[row]))
         if instruction.kind == Kind.commit:
             fields.write[row] = COMMIT_BARRIER
@@ -79,15 +84,19 @@ def _assign(code: Sequence[Instruction], dues: Dues, pool: tuple[int, ...],
 
 @dataclass(frozen=True)
 class _Place:
-    """Where in a block a barrier is wanted. ``cycles``: when each row issues, if the block has tensor work."""
+    """Where in a block a barrier is wanted. ``cycles``: when each row issues, if the block has tensor work, else uses
+    of a shared one are no more than ``batch_rows`` apart."""
 
     row: int
     rows: int
     cycles: Sequence[int] | None
+    batch_rows: int
 
     def joins(self, due: int, first_due: int) -> bool:
         """Whether a result that is awaited at ``due`` takes the barrier of one that is awaited at ``first_due``."""
-        return self.cycles is not None and in_time(self.cycles[self.row], self.cycles[first_due], self.cycles[due])
+        if self.cycles is None:
+            return 0 <= due - first_due <= self.batch_rows
+        return in_time(self.cycles[self.row], self.cycles[first_due], self.cycles[due])
 
 
 def in_time(issue: int, first_use: int, use: int) -> bool:
