@@ -191,6 +191,8 @@ class L2(Section):
     piece_bytes: PowerOfTwo = Field(description="Aligned bytes of a page that two slices share.")
     round_pages: PowerOfTwo = Field(description="Pages of a partition after which all slices have been used evenly.")
     hit_latency_cycles: Cycles = Field(description="Round trip of a load from an SM that hits.")
+    own_clock_cycles: Cycles = Field(description="The part of it that takes as long whatever the clock of SMs: the "
+                                                 "crossbar's and L2's.")
     slice_latency_cycles: Cycles = Field(description="The part of it between the crossbar's coalescer and the slice: "
                                                      "as long, a read waits there for others of its line.")
     hit_latency_spread_cycles: Cycles = Field(description="Largest difference from it, by place of SM and slice.")
@@ -211,6 +213,12 @@ class L2(Section):
     def _lookahead_is_safe(self) -> L2:
         if self.lookahead_cycles > self.hit_latency_cycles:
             raise ValueError("lookahead_cycles exceeds hit_latency_cycles, the shortest round trip")
+        return self
+
+    @model_validator(mode="after")
+    def _the_sm_has_a_part_of_a_hit(self) -> L2:
+        if self.own_clock_cycles > self.hit_latency_cycles:
+            raise ValueError("own_clock_cycles exceeds hit_latency_cycles, of which it is a part")
         return self
 
     @model_validator(mode="after")
