@@ -118,18 +118,18 @@ def started(kind: str, count: int, step: int) -> list[tuple[pd.Series, dict[int,
     return [(row, simulated(row, "turn_starts", function)) for _, row in launches.iterrows()]
 
 
-COUNTED_FROM_ANEW = pytest.mark.xfail(strict=True, reason="one FFMA starts the count anew as eight do: 528 cycles")
+COUNTED_FROM_ANEW = pytest.mark.xfail(strict=True, reason="one FFMA starts the count anew as eight do: 497 cycles")
 
 
 @pytest.mark.parametrize("count", [
     *(pytest.param(count, marks=COUNTED_FROM_ANEW) for count in (1, 2, 4)), 8, 16, 32,
 ])
 def test_the_turn_comes_later_the_more_a_warp_has_issued_as_measured(count: int) -> None:
-    """Behind a load and so many FFMA, each of which needs the one before."""
+    """Behind a load and so many FFMA, each of which needs the one before: within 20 cycles or 3 %."""
     chip = [(row, measured(row)) for _, row in STARTS.query("kind == 'FFMA' and count == @count").iterrows()]
     measured_wait, wait = (least_wrong([(waited(row, clocks), wins(row, clocks)) for row, clocks in ends])
                            for ends in (chip, started("FFMA", count, 6)))
-    assert wait == pytest.approx(measured_wait, abs=20)
+    assert wait == pytest.approx(measured_wait, rel=0.03, abs=20)
 
 
 def interrupted(row: pd.Series, clocks: dict[int, tuple[int, int]]) -> bool:
