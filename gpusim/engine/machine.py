@@ -217,8 +217,6 @@ def _places(spec: GpuSpec) -> dict[str, int]:
 
 INTERVALS = ("gpc_request_cycles", "slice_cycles_per_sector", "slice_lookup_cycles", "slice_write_cycles_per_turn",
              "slice_write_cycles_least", "dram_read_cycles_per_byte", "dram_write_cycles_per_byte")
-
-
 TIMES = ("l2_own_clock", "l2_latency_spread", "slice_latency", "fabric_latency", "refresh_interval", "refresh_cycles")
 
 
