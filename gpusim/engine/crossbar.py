@@ -7,8 +7,8 @@ from numba import njit
 
 from gpusim.engine.gpc import MOST_CPCS, turn_wait
 from gpusim.engine.memory_state import COALESCER_ENTRIES, MEMORY_COUNTERS
-from gpusim.engine.places import bits, copy_slice, locate, mix, pick
-from gpusim.engine.slices import find, read_home, read_near, touch, wait, write_copies, write_wait
+from gpusim.engine.places import bits, copy_slice, locate, mix, scatter
+from gpusim.engine.slices import fabric_way, find, read_home, read_near, touch, wait, write_copies, write_wait
 from gpusim.engine.views import prefetch
 
 __all__ = ["ask_port", "ask_slice", "expect_line", "fence_writes", "foresee_line", "pass_port", "read_line",
@@ -21,9 +21,8 @@ WRITE, TO_SMS, COALESCED = (MEMORY_COUNTERS.index(name) for name in (
 @njit(cache=True, nogil=True)
 def way_length(mach, sm, place):
     """Cycles of the round trip that depend on where SM and slice are on the chip: spread evenly, fixed per pair."""
-    spread = mach.l2_latency_spread
     slice_number = place.slice - place.partition * mach.partition_slices
-    return pick(mix(slice_number + 131 * (sm >> 1)), 0, 2 * spread + 1) - spread
+    return scatter(mach.l2_latency_spread, mix(slice_number + 131 * (sm >> 1)))
 
 
 @njit(cache=True, nogil=True)
@@ -123,7 +122,7 @@ def write_line(mem, mach, port, place, mask, turns, now):
                   write_wait(mem, mach, copy_slice(mach, place, port.partition), now, turns))
     if port.partition != place.partition:
         total.counters[WRITE] += sectors
-        back = mach.fabric_latency / 2
+        back = fabric_way(mach, place) / 2
         arrival += back
     way = touch(mem, mach, place, place.slice)
     way.valid |= mask
@@ -150,7 +149,7 @@ def fence_writes(mach, port, now):
 def read_owner(mem, mach, port, sm, place, mask, now):
     """Read sectors at the slice that owns the line, past all copies: (when it has them, when they are in the SM)."""
     length = mach.l2_latency + port.length + way_length(mach, sm, place)
-    length += mach.fabric_latency if place.partition != port.partition else 0
+    length += fabric_way(mach, place) if place.partition != port.partition else 0
     there = read_home(mem, mach, place, mask, 0, now, now + length / 2, True)
     mem.total[0].counters[TO_SMS] += bits(mask)
     return there, there + length / 2

@@ -71,12 +71,17 @@ class Machine(NamedTuple):
     l2_latency_spread: int
     slice_latency: int
     fabric_latency: int
+    fabric_spread: int
     dram_latency: float
+    dram_spread: int
     refresh_interval: int
     refresh_cycles: int
     refresh_block_lines: int
     refresh_run_lines: int
-    refresh_channels: int
+    refresh_block_groups: int
+    refresh_groups: int
+    refresh_group: int
+    refresh_wave: int
     slices: int
     partitions: int
     partition_slices: int
@@ -168,12 +173,17 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         l2_latency_spread=spec.l2.hit_latency_spread_cycles,
         slice_latency=spec.l2.slice_latency_cycles,
         fabric_latency=spec.l2.fabric_latency_cycles,
+        fabric_spread=spec.l2.fabric_latency_spread_cycles,
         dram_latency=spec.dram.latency_cycles - spec.dram.mean_refresh_cycles - _cycles_in_the_sm(spec),
+        dram_spread=spec.dram.latency_spread_cycles,
         refresh_interval=spec.dram.refresh_interval_cycles,
         refresh_cycles=spec.dram.refresh_cycles,
         refresh_block_lines=max(1, spec.dram.refresh_block_bytes // spec.l2.line_bytes),
         refresh_run_lines=max(1, spec.dram.refresh_run_bytes // spec.l2.line_bytes),
-        refresh_channels=spec.dram.refresh_channels,
+        refresh_block_groups=spec.dram.refresh_block_groups,
+        refresh_groups=spec.dram.refresh_groups,
+        refresh_group=spec.dram.refresh_group_cycles,
+        refresh_wave=spec.dram.refresh_wave_cycles,
         slices=spec.l2.slices,
         partitions=spec.l2.partitions,
         partition_slices=spec.l2.slices // spec.l2.partitions,
@@ -217,7 +227,8 @@ def _places(spec: GpuSpec) -> dict[str, int]:
 
 INTERVALS = ("gpc_request_cycles", "slice_cycles_per_sector", "slice_lookup_cycles", "slice_write_cycles_per_turn",
              "slice_write_cycles_least", "dram_read_cycles_per_byte", "dram_write_cycles_per_byte")
-TIMES = ("l2_own_clock", "l2_latency_spread", "slice_latency", "fabric_latency", "refresh_interval", "refresh_cycles")
+TIMES = ("l2_own_clock", "l2_latency_spread", "slice_latency", "fabric_latency", "fabric_spread", "dram_spread",
+         "refresh_interval", "refresh_cycles", "refresh_group", "refresh_wave")
 
 
 def at_clock(machine: Machine, share: float) -> Machine:

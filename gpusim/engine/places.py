@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-__all__ = ["Owner", "bits", "copy_slice", "locate", "mix", "owner", "pick"]
+__all__ = ["Owner", "bits", "copy_slice", "locate", "mix", "owner", "pick", "scatter"]
 
 
 class Owner(NamedTuple):
@@ -32,6 +32,12 @@ def mix(line):
 def pick(h, start, count):
     """One of ``count`` things from 20 bits of a hash, without a division."""
     return ((h >> start & 0xFFFFF) * count) >> 20
+
+
+@njit(cache=True, nogil=True)
+def scatter(spread, h):
+    """A whole number from -spread to spread, from a hash."""
+    return pick(h, 0, 2 * spread + 1) - spread
 
 
 @njit(cache=True, nogil=True)

@@ -6,10 +6,10 @@ from __future__ import annotations
 from numba import njit
 
 from gpusim.engine.memory_state import MEMORY_COUNTERS, NEAR
-from gpusim.engine.places import bits, copy_slice, mix, pick
+from gpusim.engine.places import bits, copy_slice, mix, pick, scatter
 
-__all__ = ["find", "read_home", "read_near", "refresh_wait", "slice_wait", "touch", "wait", "write_copies",
-           "write_wait"]
+__all__ = ["fabric_way", "find", "read_home", "read_near", "refresh_wait", "slice_wait", "touch", "wait",
+           "write_copies", "write_wait"]
 
 READ, HIT, FABRIC, DRAM_READ, DRAM_WRITTEN = (MEMORY_COUNTERS.index(name) for name in (
     "l2_sectors_read", "l2_sector_hits_read", "l2_sectors_fabric", "dram_bytes_read", "dram_bytes_written"))
@@ -113,21 +113,26 @@ def write_copies(mem, mach, partition, place, mask):
 def refresh_wait(mach, line, at):
     """Cycles until the channel of a line, reached at ``at``, has done refreshing; 0 when it does not refresh.
 
-    Every channel refreshes at times of its own. Which one a line is on goes by its address: a block of lines lies on a
-    few of them, and what is close together on the same one.
+    Groups of banks refresh one after the other, each on all channels in a wave. A block of lines lies in two or three
+    groups, the block beside it in their neighbours. Runs of a KiB take turns on two channels.
     """
-    channel = pick(mix(line // mach.refresh_run_lines), 20, mach.refresh_channels)
-    phase = pick(mix(line // mach.refresh_block_lines * mach.refresh_channels + channel), 0, mach.refresh_interval)
-    return max(0.0, mach.refresh_cycles - (at + phase) % mach.refresh_interval)
+    run, block = line // mach.refresh_run_lines, line // mach.refresh_block_lines
+    channel, blocks, pairs = mix(run >> 2 << 1 | run & 1), mix(block >> 1), mach.refresh_groups >> 1
+    step = pick(channel, 20, mach.refresh_block_groups + (blocks >> 41 & 1)) * (1 + 2 * (blocks >> 40 & 1))
+    group = (pick(blocks, 0, pairs) + step) % pairs * 2 + (block & 1)
+    begin = group * mach.refresh_group + pick(channel, 0, mach.refresh_wave)
+    return max(0.0, mach.refresh_cycles - (at - begin) % mach.refresh_interval)
 
 
 @njit(cache=True, nogil=True)
 def dram_wait(mem, mach, place, now, arrival, nbytes):
-    """Cycles a miss adds to what a hit takes: the channel's queue, a row of a bank, and refresh."""
+    """Cycles a miss adds to what a hit takes: the channel's queue, a bank's row (never quite as long), and refresh."""
     mem.total[0].counters[DRAM_READ] += nbytes
     channel = place.slice * mach.dram_channels // mach.slices
     queue = wait(mem.channel_free, channel, now, nbytes * mach.dram_read_cycles_per_byte)
-    return queue + mach.dram_latency - mach.l2_latency + refresh_wait(mach, place.line, arrival + queue)
+    at = arrival + queue
+    longer = scatter(mach.dram_spread, mix(place.line * mach.refresh_interval + int(at)))
+    return queue + mach.dram_latency - mach.l2_latency + longer + refresh_wait(mach, place.line, at)
 
 
 @njit(cache=True, nogil=True)
@@ -154,6 +159,12 @@ def read_home(mem, mach, place, mask, fill, now, arrival, near):
 
 
 @njit(cache=True, nogil=True)
+def fabric_way(mach, place):
+    """Cycles from one partition to the other and back for a line: spread evenly, fixed for the slice that owns it."""
+    return mach.fabric_latency + scatter(mach.fabric_spread, mix(place.slice))
+
+
+@njit(cache=True, nogil=True)
 def read_near(mem, mach, partition, place, mask, fill, now, arrival):
     """Read sectors in the SM's own partition; what it lacks and does not own comes over the fabric and stays."""
     if place.partition == partition:
@@ -165,7 +176,8 @@ def read_near(mem, mach, partition, place, mask, fill, now, arrival):
     if missing:
         missing |= fill & ~way.valid
         mem.total[0].counters[FABRIC] += bits(missing)
-        there = read_home(mem, mach, place, missing, fill, now, arrival + mach.fabric_latency / 2, False)
-        way.ready = max(way.ready, there + mach.fabric_latency / 2)
+        half = fabric_way(mach, place) / 2
+        there = read_home(mem, mach, place, missing, fill, now, arrival + half, False)
+        way.ready = max(way.ready, there + half)
         way.valid |= missing
     return max(arrival + taken, way.ready)

@@ -1,0 +1,18 @@
+// One SM loads lines that are in L2, one after the other, while the others load cold ones, one every PERIOD cycles each: mean and deciles of its cycles, of lines its partition owns and of others.
+#include <cstdio>
+#include <cstdint>
+#include <vector>
+#include <algorithm>
+#include <cuda_runtime.h>
+__device__ unsigned timed(char* a) { unsigned t0, t1, v; asm volatile("mov.u32 %0,%%clock;" : "=r"(t0)::"memory"); asm volatile("ld.relaxed.gpu.global.u32 %0,[%1];" : "=r"(v) : "l"(a) : "memory"); if (v == 0xdeadbeefu) return 0; asm volatile("mov.u32 %0,%%clock;" : "=r"(t1)::"memory"); return t1 - t0; }
+__global__ void sides(char* p, int lines, int stride, unsigned* out) { if (blockIdx.x) return; for (int i = 0; i < lines; i++) { unsigned best = 1 << 30; char* a = p + (size_t)i * stride; for (int r = 0; r < 5; r++) { asm volatile("discard.global.L2 [%0], 128;" ::"l"(a) : "memory"); __threadfence(); unsigned t = timed(a); best = t < best ? t : best; } out[i] = best; } }
+__global__ void mixed(char* hot, int lines, int stride, char* cold, size_t per, int period, int loads, unsigned* out, volatile int* stop, unsigned* count, size_t lanes_stride) {
+  if (blockIdx.x == 0) { if (threadIdx.x) return; for (int i = 0; i < lines; i++) timed(hot + (size_t)i * stride); unsigned h = 7; for (int i = 0; i < loads; i++) { h = h * 1664525u + 1013904223u; unsigned k = (h >> 8) % lines; unsigned t = timed(hot + (size_t)k * stride); out[2 * i] = k; out[2 * i + 1] = t; } *stop = 1; return; }
+  if (!period) return; char* p = cold + (size_t)(blockIdx.x - 1) * per; unsigned n = 0, sum = 0, next = clock() + (blockIdx.x * 997) % period; size_t block = 32 * lanes_stride; // a block of 32 * stride is read in stride / 128 rounds
+  for (size_t at = 0; at + block <= per; at += block) { for (size_t r = 0; r < lanes_stride; r += 128) { if (*stop) goto out; while ((int)(clock() - next) < 0); next += period; unsigned v; asm volatile("ld.relaxed.gpu.global.u32 %0,[%1];" : "=r"(v) : "l"(p + at + threadIdx.x * lanes_stride + r) : "memory"); sum += v; n += 32; } }
+out:
+  if (sum == 12345) out[0] = 1; if (threadIdx.x == 0) atomicAdd(count, n); }
+int main() { char *hot, *cold; unsigned *o, *s, *cnt; int* stop; const int L = 256, N = 6000; size_t per = (size_t)16 << 20; cudaMalloc(&hot, 16 << 20); cudaMalloc(&cold, per * 131 * 4); cudaMalloc(&o, N * 8); cudaMalloc(&s, L * 4); cudaMalloc(&stop, 4); cudaMalloc(&cnt, 4); cudaMemset(hot, 1, 16 << 20); cudaMemset(cold, 1, per * 131 * 4);
+  std::vector<unsigned> side(L), h(2 * N); sides<<<132, 1>>>(hot, L, 1024, s); cudaDeviceSynchronize(); cudaMemcpy(side.data(), s, L * 4, cudaMemcpyDeviceToHost); printf("period,cold_lines,cycles,near_mean,near_p50,near_p90,far_mean,far_p10,far_p50,far_p90\n"); int k = 0;
+  for (size_t ls : {(size_t)1024, (size_t)128, (size_t)4096}) for (int period : {0, 100000, 50000, 25000, 12000, 6000, 3000, 1500, 800}) { cudaMemset(stop, 0, 4); cudaMemset(cnt, 0, 4); mixed<<<132, 32>>>(hot, L, 1024, cold + (size_t)(k++ % 4) * per * 131, per, period, N, o, stop, cnt, ls); cudaError_t e = cudaDeviceSynchronize(); if (e) printf("%s\n", cudaGetErrorString(e)); cudaMemcpy(h.data(), o, N * 8, cudaMemcpyDeviceToHost); unsigned c; cudaMemcpy(&c, cnt, 4, cudaMemcpyDeviceToHost); std::vector<unsigned> a[2]; double m[2] = {}, all = 0; for (int i = 0; i < N; i++) { int f = side[h[2 * i]] > 655; a[f].push_back(h[2 * i + 1]); m[f] += h[2 * i + 1]; all += h[2 * i + 1]; } for (int f : {0, 1}) std::sort(a[f].begin(), a[f].end());
+    printf("%zu,%d,%u,%.0f,%.0f,%u,%u,%.0f,%u,%u,%u\n", ls, period, c, all, m[0] / a[0].size(), a[0][a[0].size() / 2], a[0][a[0].size() * 9 / 10], m[1] / a[1].size(), a[1][a[1].size() / 10], a[1][a[1].size() / 2], a[1][a[1].size() * 9 / 10]); } }
