@@ -122,7 +122,7 @@ def write_line(mem, mach, port, place, mask, turns, now):
                   write_wait(mem, mach, copy_slice(mach, place, port.partition), now, turns))
     if port.partition != place.partition:
         total.counters[WRITE] += sectors
-        back = fabric_way(mach, place) / 2
+        back = mach.fabric_latency / 2
         arrival += back
     way = touch(mem, mach, place, place.slice)
     way.valid |= mask
