@@ -245,6 +245,12 @@ class Dram(Section):
     read_bytes_per_cycle: Rate = Field(description="Bytes read per SM cycle, all channels.")
     write_bytes_per_cycle: Rate = Field(description="Bytes written per SM cycle, all channels.")
 
+    @model_validator(mode="after")
+    def _blocks_side_by_side_are_in_groups_side_by_side(self) -> Dram:
+        if self.refresh_groups % 2:
+            raise ValueError("refresh_groups is odd, but two blocks side by side take two")
+        return self
+
     @property
     def mean_refresh_cycles(self) -> float:
         """What a load waits for refreshes on average; part of ``latency_cycles``."""
