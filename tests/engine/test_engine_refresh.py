@@ -17,7 +17,7 @@ from gpusim.engine.crossbar import read_line
 from gpusim.engine.machine import Machine, machine_of, machine_record
 from gpusim.engine.memory_state import new_memory
 from gpusim.engine.places import locate, owner
-from gpusim.engine.slices import refresh_wait
+from gpusim.engine.slices import dram_wait, fabric_way, refresh_wait
 
 HARDWARE = Path(gs.__file__).parent / "data" / "hardware" / "h200"
 LINE_BYTES = 128
@@ -91,7 +91,7 @@ def test_tiles_wait_for_refreshes_as_often_and_as_long_as_on_silicon(
 
 def test_a_block_of_lines_refreshes_in_waves_of_few_groups(machine: Machine, silicon: np.ndarray) -> None:
     """The share of a block's lines that end within a wave's length of one another, at best."""
-    length = machine.refresh_wave + 90  # far lines are asked for so much later, which the map has in it
+    length = machine.refresh_wave + machine.fabric_latency / 2  # the map has the way of far lines in it
 
     def largest(ends: np.ndarray) -> float:
         return max((((ends - first) % machine.refresh_interval) < length).mean() for first in ends)
@@ -101,6 +101,34 @@ def test_a_block_of_lines_refreshes_in_waves_of_few_groups(machine: Machine, sil
     shares = [np.mean([largest(block) for block in ends.reshape(32, -1)]) for ends in (silicon, ours)]
     print(f"in the largest wave of a block {shares[0]:.2f}, here {shares[1]:.2f}")
     assert shares[1] == pytest.approx(shares[0], abs=0.2)
+
+
+def deviation(side: str, what: str) -> float:
+    table = pd.read_csv(HARDWARE / "miss_spread.csv").set_index(["side", "what"])
+    return float(table.loc[(side, what), "std"])
+
+
+def test_a_single_read_of_dram_scatters_as_on_silicon(machine: Machine) -> None:
+    memory, record = new_memory(machine, np.zeros(machine.num_sms, np.int64)), machine_record(machine)[0]
+    place = memory.places[0, 0]
+    locate(record, 5, place)
+    taken = [dram_wait(memory, record, place, now, now, 0.0) - refresh_wait(machine, 5, now)
+             for now in range(0, 1 << 20, 1 << 9)]
+    assert max(taken) - min(taken) == 2 * machine.dram_spread
+    assert np.std(taken) == pytest.approx(deviation("near", "one miss less the usual of its line"), abs=1)
+
+
+def test_ways_over_the_fabric_scatter_by_slice_as_on_silicon(machine: Machine) -> None:
+    memory, record = new_memory(machine, np.zeros(machine.num_sms, np.int64)), machine_record(machine)[0]
+    place, ways = memory.places[0, 0], {}
+    for line in range(1 << 12):
+        locate(record, line, place)
+        ways.setdefault(int(place["slice"]), set()).add(fabric_way(record, place))
+    assert all(len(of_a_slice) == 1 for of_a_slice in ways.values())
+    lengths = [of_a_slice.pop() for of_a_slice in ways.values()]
+    assert np.mean(lengths) == pytest.approx(machine.fabric_latency, abs=6)
+    hits = deviation("near", "miss less hit")
+    assert np.std(lengths) == pytest.approx(np.sqrt(deviation("far", "miss less hit") ** 2 - hits**2), abs=3)
 
 
 def test_the_published_latency_is_the_mean(spec: GpuSpec, machine: Machine) -> None:

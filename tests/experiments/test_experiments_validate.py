@@ -153,13 +153,13 @@ def test_orders_of_swizzles_are_compared_where_nothing_else_differs():
 
 @pytest.mark.slow
 def test_swizzles_come_in_the_order_of_the_medians_of_six_runs(tmp_path):
-    """Twelve sets (a minute or two). Wrong are three pairs that are 0.5, 2.1 and 2.4 % apart there, 1.9, 0.2 and 0.1 %
-    here; in kernels.csv, a run of each, two of them stand as here."""
+    """Twelve sets (a minute or two). Wrong are two pairs that are 0.5 and 2.5 % apart there, 1.3 and 0.2 % here; in
+    kernels.csv, a run of each, one of them stands as here."""
     medians = pd.read_csv(KERNELS.parent / "repeats.csv").groupby(["kernel", "M", "N", "K"]).cycles_elapsed.median()
     table = pd.read_csv(KERNELS).set_index(medians.index.names).loc[medians.index]
     table.assign(cycles_elapsed=medians).reset_index().to_csv(tmp_path / "medians.csv", index=False)
     summary = validate(tmp_path / "medians.csv", jobs=2).summary
-    assert (summary["swizzle_sets"], summary["swizzle_order_right"]) == (12, 9)
+    assert (summary["swizzle_sets"], summary["swizzle_order_right"]) == (12, 10)
 
 
 def test_nothing_built_is_no_division_by_zero():
