@@ -231,15 +231,18 @@ class L2(Section):
 
 class Dram(Section):
     capacity_bytes: Count = Field(description="Bytes of device memory.")
-    channels: Count = Field(description="Independent channels.")
+    channels: Count = Field(description="Channels with data lines of their own (pseudo-channels of HBM).")
     latency_cycles: Cycles = Field(description="Mean round trip of a load from an SM that misses in its own partition.")
     latency_spread_cycles: Cycles = Field(description="How much sooner or later any single read of DRAM is back.")
-    refresh_interval_cycles: Count = Field(description="SM cycles between two refreshes of a channel.")
+    run_bytes: Count = Field(description="Aligned bytes in one row of a bank; those of a KiB take turns on two channels.")
+    row_bytes: Count = Field(description="What a row of a bank holds: runs that stand as far apart as all banks hold one.")
+    row_cycles: Cycles = Field(description="SM cycles from the opening of one row of a bank to that of another.")
+    ranks: Count = Field(description="Sets of groups of banks, each of which refreshes a share of a group later.")
+    groups: Count = Field(description="Groups of a rank, a bank of each channel, which refresh one after the other.")
+    block_bytes: Count = Field(description="Aligned bytes that stand in the banks of two groups.")
+    block_share_pct: Rate = Field(description="How much of a block is in the first of its groups.")
+    refresh_interval_cycles: Count = Field(description="SM cycles between two refreshes of a bank.")
     refresh_cycles: Cycles = Field(description="SM cycles that a refresh takes; what comes meanwhile waits.")
-    refresh_run_bytes: Count = Field(description="Aligned bytes that are refreshed together, with every other run.")
-    refresh_block_bytes: Count = Field(description="Aligned bytes that lie in refresh_block_groups groups of banks.")
-    refresh_block_groups: Count = Field(description="Groups over which a block's runs are spread, or one more.")
-    refresh_groups: Count = Field(description="Groups of banks that refresh one after the other.")
     refresh_group_cycles: Count = Field(description="From a group's refresh to the next one's.")
     refresh_wave_cycles: Count = Field(description="From the first of a group's channels that refreshes to the last.")
     read_bytes_per_cycle: Rate = Field(description="Bytes read per SM cycle, all channels.")
@@ -247,9 +250,18 @@ class Dram(Section):
 
     @model_validator(mode="after")
     def _blocks_side_by_side_are_in_groups_side_by_side(self) -> Dram:
-        if self.refresh_groups % 2:
-            raise ValueError("refresh_groups is odd, but two blocks side by side take two")
+        if self.groups % 2 or self.groups < 4:
+            raise ValueError("groups is odd or less than four, but two blocks side by side take two pairs of them")
+        if self.channels % 2:
+            raise ValueError("channels is odd, but runs side by side take turns on two")
+        if self.block_bytes % (4 * self.run_bytes) or self.block_bytes & (self.block_bytes - 1):
+            raise ValueError("block_bytes is not a power of two of at least four runs")
         return self
+
+    @property
+    def banks(self) -> int:
+        """Of all channels; each has a row open."""
+        return self.channels * self.ranks * self.groups
 
     @property
     def mean_refresh_cycles(self) -> float:

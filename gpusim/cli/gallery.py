@@ -49,7 +49,7 @@ def _run(words: list[str], page: Path) -> str:
     """What one command prints on stdout. Raises SimulatedFailure where it fails."""
     if words[:1] != ["gpusim"]:
         raise UserError("a page runs gpusim's commands only", place=str(page), got=f"'{' '.join(words)}'")
-    done = subprocess.run([sys.executable, "-m", "gpusim.cli", *words[1:]], capture_output=True, text=True, check=False,
+    done = subprocess.run([sys.executable, "-m", "gpusim", *words[1:]], capture_output=True, text=True, check=False,
                           env={**os.environ, "COLUMNS": _COLUMNS, "NO_COLOR": "1"})
     if done.returncode:
         raise SimulatedFailure(f"{page}: '{' '.join(words)}' exits with {done.returncode}: {done.stderr.strip()}")

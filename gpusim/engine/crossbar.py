@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from numba import njit
 
+from gpusim.engine.backlog import wait
 from gpusim.engine.gpc import MOST_CPCS, turn_wait
 from gpusim.engine.memory_state import COALESCER_ENTRIES, MEMORY_COUNTERS
 from gpusim.engine.places import bits, copy_slice, locate, mix, scatter
-from gpusim.engine.slices import fabric_way, find, read_home, read_near, touch, wait, write_copies, write_wait
+from gpusim.engine.slices import fabric_way, find, read_home, read_near, touch, write_copies, write_wait
 from gpusim.engine.views import prefetch
 
 __all__ = ["ask_port", "ask_slice", "expect_line", "fence_writes", "foresee_line", "pass_port", "read_line",

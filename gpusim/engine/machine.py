@@ -74,12 +74,15 @@ class Machine(NamedTuple):
     fabric_spread: int
     dram_latency: float
     dram_spread: int
+    dram_row_cycles: int
+    dram_row_lines: int
+    dram_run_lines: int
+    dram_ranks: int
+    dram_groups: int
+    dram_block_lines: int
+    dram_block_share_pct: float
     refresh_interval: int
     refresh_cycles: int
-    refresh_block_lines: int
-    refresh_run_lines: int
-    refresh_block_groups: int
-    refresh_groups: int
     refresh_group: int
     refresh_wave: int
     slices: int
@@ -176,12 +179,15 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         fabric_spread=spec.l2.fabric_latency_spread_cycles,
         dram_latency=spec.dram.latency_cycles - spec.dram.mean_refresh_cycles - _cycles_in_the_sm(spec),
         dram_spread=spec.dram.latency_spread_cycles,
+        dram_row_cycles=spec.dram.row_cycles,
+        dram_row_lines=max(1, spec.dram.row_bytes // spec.l2.line_bytes),
+        dram_run_lines=max(1, spec.dram.run_bytes // spec.l2.line_bytes),
+        dram_ranks=spec.dram.ranks,
+        dram_groups=spec.dram.groups,
+        dram_block_lines=spec.dram.block_bytes // spec.l2.line_bytes,
+        dram_block_share_pct=spec.dram.block_share_pct,
         refresh_interval=spec.dram.refresh_interval_cycles,
         refresh_cycles=spec.dram.refresh_cycles,
-        refresh_block_lines=max(1, spec.dram.refresh_block_bytes // spec.l2.line_bytes),
-        refresh_run_lines=max(1, spec.dram.refresh_run_bytes // spec.l2.line_bytes),
-        refresh_block_groups=spec.dram.refresh_block_groups,
-        refresh_groups=spec.dram.refresh_groups,
         refresh_group=spec.dram.refresh_group_cycles,
         refresh_wave=spec.dram.refresh_wave_cycles,
         slices=spec.l2.slices,
@@ -228,7 +234,7 @@ def _places(spec: GpuSpec) -> dict[str, int]:
 INTERVALS = ("gpc_request_cycles", "slice_cycles_per_sector", "slice_lookup_cycles", "slice_write_cycles_per_turn",
              "slice_write_cycles_least", "dram_read_cycles_per_byte", "dram_write_cycles_per_byte")
 TIMES = ("l2_own_clock", "l2_latency_spread", "slice_latency", "fabric_latency", "fabric_spread", "dram_spread",
-         "refresh_interval", "refresh_cycles", "refresh_group", "refresh_wave")
+         "dram_row_cycles", "refresh_interval", "refresh_cycles", "refresh_group", "refresh_wave")
 
 
 def at_clock(machine: Machine, share: float) -> Machine:

@@ -32,6 +32,8 @@ WAY = np.dtype([("ready", "<f8"), ("used", "<i8"), ("valid", "<i4"), ("dirty", "
 """State of a line of L2: when its last fill arrives, order of last use, sectors present and written."""
 SHARED_READ = np.dtype([("line", "<i8"), ("time", "<f8"), ("sectors", "<i8"), ("sms", "<i8")], align=True)
 """A line that SMs of the GPC have asked for: which sectors, when the answer is back at the coalescer, how many SMs."""
+BANK = np.dtype([("row", "<i8"), ("opened", "<f8")], align=True)
+"""A bank of DRAM: its open row, and since when."""
 PORT = np.dtype([
     ("read_free", "<f8"), ("confirmed", "<f8"), ("unfenced", "<f8"), ("length", "<f8"), ("gpc", "<i8"), ("cpc", "<i8"),
     ("partition", "<i8"),
@@ -43,7 +45,8 @@ TOTAL = np.dtype([("clock", "<i8"), ("last_write", "<f8"), ("counters", "<f8", (
 
 
 class MemoryState(NamedTuple):
-    """Partitions keep copies of what their SMs read; K slices, X sets, Y ways, D channels, G GPCs, S SMs."""
+    """Partitions keep copies of what their SMs read; K slices, X sets, Y ways, D channels, B banks, G GPCs,
+    S SMs."""
 
     tags: np.ndarray  # (K, X, Y) i8: line numbers, apart from the rest because they are searched
     ways: np.ndarray  # (K, X, Y) WAY
@@ -51,6 +54,7 @@ class MemoryState(NamedTuple):
     write_free: np.ndarray  # (K,) f8: data of writes
     lookup_free: np.ndarray  # (K,) f8: reads looked up
     channel_free: np.ndarray  # (D,) f8
+    banks: np.ndarray  # (B,) BANK
     ports: np.ndarray  # (S,) PORT
     gpc_requests: np.ndarray  # (G,) PORT_QUEUE: reads that the SMs of a GPC ask for
     gpc_data: np.ndarray  # (G,) PORT_QUEUE: what they receive together
@@ -70,12 +74,13 @@ def new_memory(
         ways=np.zeros((mach.slices, mach.l2_sets, mach.l2_ways), WAY),
         slice_free=np.zeros(mach.slices), write_free=np.zeros(mach.slices), lookup_free=np.zeros(mach.slices),
         channel_free=np.zeros(mach.dram_channels),
+        banks=np.zeros(mach.dram_channels * mach.dram_ranks * mach.dram_groups, BANK),
         ports=np.zeros(mach.num_sms, PORT),
         gpc_requests=np.zeros(gpcs, PORT_QUEUE), gpc_data=np.zeros(gpcs, PORT_QUEUE),
         cpc_writes=np.zeros(gpcs * MOST_CPCS),
         shared=np.zeros((gpcs, COALESCER_ENTRIES), SHARED_READ), places=np.zeros((2, MOST_LINES), PLACE),
         total=np.zeros(1, TOTAL))
-    memory.shared["line"] = EMPTY
+    memory.shared["line"], memory.banks["row"] = EMPTY, EMPTY
     memory.ports["cpc"] = cpcs_of(gpc, cpcs_per_gpc)
     memory.ports["gpc"], memory.ports["partition"] = gpc, gpc % mach.partitions
     memory.ports["length"] = np.append(gpc_latency, np.zeros(gpcs))[gpc]
@@ -91,7 +96,7 @@ def settle(memory: MemoryState, *, flush: bool) -> None:
         queue[:] = 0.0
     for port in (memory.gpc_requests, memory.gpc_data):
         port["work"] = port["since"] = 0.0
-    memory.shared["line"] = EMPTY
+    memory.shared["line"], memory.banks["row"] = EMPTY, EMPTY
     memory.total["last_write"], memory.total["counters"] = 0.0, 0.0
     if flush:
         memory.tags[:] = EMPTY

@@ -1,18 +1,19 @@
-"""Models L2 slices and DRAM channels: what it costs to read or write a line's sectors there.
-Leaves out the way there (gpusim.engine.crossbar) and DRAM banks: a channel is a queue with a latency that refreshes."""
+"""Models L2 slices: what it costs to read or write a line's sectors there.
+Leaves out the way there (gpusim.engine.crossbar) and what is behind them (gpusim.engine.dram)."""
 
 from __future__ import annotations
 
 from numba import njit
 
+from gpusim.engine.backlog import wait
+from gpusim.engine.dram import dram_wait, write_back
 from gpusim.engine.memory_state import MEMORY_COUNTERS, NEAR
-from gpusim.engine.places import bits, copy_slice, mix, pick, scatter
+from gpusim.engine.places import bits, copy_slice, mix, scatter
 
-__all__ = ["fabric_way", "find", "read_home", "read_near", "refresh_wait", "slice_wait", "touch", "wait",
-           "write_copies", "write_wait"]
+__all__ = ["fabric_way", "find", "read_home", "read_near", "slice_wait", "touch", "write_copies", "write_wait"]
 
-READ, HIT, FABRIC, DRAM_READ, DRAM_WRITTEN = (MEMORY_COUNTERS.index(name) for name in (
-    "l2_sectors_read", "l2_sector_hits_read", "l2_sectors_fabric", "dram_bytes_read", "dram_bytes_written"))
+READ, HIT, FABRIC = (MEMORY_COUNTERS.index(name) for name in (
+    "l2_sectors_read", "l2_sector_hits_read", "l2_sectors_fabric"))
 
 
 @njit(cache=True, nogil=True)
@@ -45,31 +46,16 @@ def touch(mem, mach, place, k, near=True):
 def replace(mem, mach, k, x, line):
     """Give the least recently used way to a line; dirty sectors of the one before go to DRAM, and the new ones wait
     when its queue is longer than what a read takes."""
-    total, y, ready = mem.total[0], 0, 0.0
+    y, ready = 0, 0.0
     for other in range(mach.l2_ways):
         if mem.ways[k, x, other].used < mem.ways[k, x, y].used:
             y = other
     way = mem.ways[k, x, y]
     if way.dirty:
-        written = 32.0 * bits(way.dirty)
-        total.counters[DRAM_WRITTEN] += written
-        channel = k * mach.dram_channels // mach.slices
-        mem.channel_free[channel] += written * mach.dram_write_cycles_per_byte
-        ready = max(0.0, mem.channel_free[channel] - mach.dram_latency)
+        ready = write_back(mem, mach, mem.tags[k, x, y], 32.0 * bits(way.dirty))
     mem.tags[k, x, y] = line
     way.valid, way.dirty, way.ready = 0, 0, ready
     return way
-
-
-@njit(cache=True, nogil=True)
-def wait(free, index, now, service):
-    """Cycles from reaching a server to leaving it; ``free`` is when it has done all work that came before.
-
-    Requests are handled one after the other in the order ``now`` in which they left their SMs, and all of a server's
-    customers are about as far from it; so the backlog at ``now`` is the wait, whenever the request gets there.
-    """
-    free[index] = max(free[index], now) + service
-    return free[index] - now
 
 
 @njit(cache=True, nogil=True)
@@ -107,32 +93,6 @@ def write_copies(mem, mach, partition, place, mask):
             y = find(mem, mach, place, k)
             if y >= 0:
                 mem.ways[k, place.set, y].valid = 0
-
-
-@njit(cache=True, nogil=True)
-def refresh_wait(mach, line, at):
-    """Cycles until the channel of a line, reached at ``at``, has done refreshing; 0 when it does not refresh.
-
-    Groups of banks refresh one after the other, each on all channels in a wave. A block of lines lies in two or three
-    groups, the block beside it in their neighbours. Runs of a KiB take turns on two channels.
-    """
-    run, block = line // mach.refresh_run_lines, line // mach.refresh_block_lines
-    channel, blocks, pairs = mix(run >> 2 << 1 | run & 1), mix(block >> 1), mach.refresh_groups >> 1
-    step = pick(channel, 20, mach.refresh_block_groups + (blocks >> 41 & 1)) * (1 + 2 * (blocks >> 40 & 1))
-    group = (pick(blocks, 0, pairs) + step) % pairs * 2 + (block & 1)
-    begin = group * mach.refresh_group + pick(channel, 0, mach.refresh_wave)
-    return max(0.0, mach.refresh_cycles - (at - begin) % mach.refresh_interval)
-
-
-@njit(cache=True, nogil=True)
-def dram_wait(mem, mach, place, now, arrival, nbytes):
-    """Cycles a miss adds to what a hit takes: the channel's queue, a bank's row (never quite as long), and refresh."""
-    mem.total[0].counters[DRAM_READ] += nbytes
-    channel = place.slice * mach.dram_channels // mach.slices
-    queue = wait(mem.channel_free, channel, now, nbytes * mach.dram_read_cycles_per_byte)
-    at = arrival + queue
-    longer = scatter(mach.dram_spread, mix(place.line * mach.refresh_interval + int(at)))
-    return queue + mach.dram_latency - mach.l2_latency + longer + refresh_wait(mach, place.line, at)
 
 
 @njit(cache=True, nogil=True)

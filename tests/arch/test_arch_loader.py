@@ -115,7 +115,9 @@ def test_a_number_without_its_source_is_an_error(tmp_path, h200_text, leaf, sent
     [
         ("l2.lookahead_cycles=900", "l2: lookahead_cycles exceeds hit_latency_cycles"),
         ("l2.own_clock_cycles=900", "l2: own_clock_cycles exceeds hit_latency_cycles, of which it is a part"),
-        ("dram.refresh_groups=7", "dram: refresh_groups is odd, but two blocks side by side take two"),
+        ("dram.groups=7", "dram: groups is odd or less than four, but two blocks side by side take two pairs of them"),
+        ("dram.channels=7", "dram: channels is odd, but runs side by side take turns on two"),
+        ("dram.block_bytes=768", "dram: block_bytes is not a power of two of at least four runs"),
         ("l2.round_pages=3", "l2.round_pages: must be a power of two, got 3"),
         ("l2.piece_bytes=256", "l2: piece_bytes is not between four lines and page_bytes"),
         ("sm.shared_bytes_per_cta_max=233472", "sm: shared_bytes_per_cta_max and what is reserved exceed shared_bytes"),

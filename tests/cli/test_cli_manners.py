@@ -18,7 +18,7 @@ import typer
 
 from gpusim.cli.main import app
 
-COMMAND = [sys.executable, "-m", "gpusim.cli"]
+COMMAND = [sys.executable, "-m", "gpusim"]
 HEAVY = {"numba", "pandas", "matplotlib", "numpy", "simpy", "pyarrow", "joblib", "pydantic", "ruamel", "rich"}
 OCCUPANCY = ["occupancy", "--threads", "128", "--registers", "254"]
 

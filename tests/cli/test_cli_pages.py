@@ -73,7 +73,7 @@ def test_every_command_of_the_pages_works(
 
 def installs_completion(home: Path) -> None:
     """From a shell, with a home directory of its own."""
-    code = f"{sys.executable} -m gpusim.cli --install-completion; exit $?"
+    code = f"{sys.executable} -m gpusim --install-completion; exit $?"
     done = subprocess.run(["bash", "-c", code], env={"HOME": str(home), "PATH": "/usr/bin:/bin"}, check=False,
                           capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stderr
