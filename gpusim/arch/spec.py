@@ -234,8 +234,8 @@ class Dram(Section):
     channels: Count = Field(description="Channels with data lines of their own (pseudo-channels of HBM).")
     latency_cycles: Cycles = Field(description="Mean round trip of a load from an SM that misses in its own partition.")
     latency_spread_cycles: Cycles = Field(description="How much sooner or later any single read of DRAM is back.")
-    run_bytes: Count = Field(description="Aligned bytes in one row of a bank; those of a KiB take turns on two channels.")
-    row_bytes: Count = Field(description="What a row of a bank holds: runs that stand as far apart as all banks hold one.")
+    run_bytes: Count = Field(description="Aligned bytes in one row of a bank; four that follow are on four channels.")
+    row_bytes: Count = Field(description="What a row of a bank holds: runs that stand far apart.")
     row_cycles: Cycles = Field(description="SM cycles from the opening of one row of a bank to that of another.")
     ranks: Count = Field(description="Sets of groups of banks, each of which refreshes a share of a group later.")
     groups: Count = Field(description="Groups of a rank, a bank of each channel, which refresh one after the other.")
@@ -253,9 +253,11 @@ class Dram(Section):
         if self.groups % 2 or self.groups < 4:
             raise ValueError("groups is odd or less than four, but two blocks side by side take two pairs of them")
         if self.channels % 2:
-            raise ValueError("channels is odd, but runs side by side take turns on two")
+            raise ValueError("channels is odd, but refresh comes to two at a time")
         if self.block_bytes % (4 * self.run_bytes) or self.block_bytes & (self.block_bytes - 1):
             raise ValueError("block_bytes is not a power of two of at least four runs")
+        if self.block_share_pct >= 100:
+            raise ValueError("block_share_pct leaves nothing for the second group")
         return self
 
     @property

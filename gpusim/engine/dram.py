@@ -20,9 +20,9 @@ TURN = 45
 def bank_of(mach, line):
     """(rank, group of banks, channel) of a line: its bank.
 
-    Runs of a KiB take turns on two pairs of channels. A block of lines lies in two groups that do not refresh together,
-    each run in a bank of its own; the block beside it in their neighbours, the next ones of one rank, those before of
-    the other (refresh_map.csv.gz).
+    The four runs of a KiB are on two pairs of channels. A block of lines lies in two groups that do not refresh
+    together, each run in a bank of its own; the block beside it in their neighbours, the next ones of one rank, those
+    before of the other (refresh_map.csv.gz).
     """
     run, block = line // mach.dram_run_lines, line // mach.dram_block_lines
     hashed, kinds = mix(block >> 1), mach.dram_ranks * mach.dram_groups >> 1

@@ -1,4 +1,4 @@
-"""Banks of DRAM open one row after another: which lines keep each other waiting, how long, and what whole tiles lose."""
+"""Banks of DRAM open one row after another: which lines wait for each other, how long, and what whole tiles lose."""
 
 from __future__ import annotations
 
