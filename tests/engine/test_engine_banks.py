@@ -114,8 +114,9 @@ def cta_cycles(row: pd.Series) -> float:
 
 
 @pytest.mark.parametrize("row", [
-    pytest.param(row, id=f"{'shared' if row.shared else 'own'} tiles of {row.rows} rows, {row.gx}x{row.gy}")
-    for _, row in COLD_LOAD[(COLD_LOAD.cold == 1) & (COLD_LOAD.gx <= 4)].iterrows()
+    pytest.param(row, id=f"{'shared' if row.shared else 'own'} tiles of {row.rows} rows, {row.gx}x{row.gy}",
+                 marks=[pytest.mark.slow] if row.gx > 4 else [])
+    for _, row in COLD_LOAD[COLD_LOAD.cold == 1].iterrows()
 ])
 def test_ctas_wait_for_cold_tiles_as_long_as_on_silicon(row: pd.Series) -> None:
     cycles = cta_cycles(row)

@@ -1,5 +1,5 @@
 // Turns that wait for cold tiles of A and B by cp.async (rows of 64 bytes 4 KiB apart, another line each turn) by 1 to 132 CTAs that share tiles as those of a GEMM do or none: cycles from a turn's first copy until
-// each warp's own copies are there (`own`) and until the CTA's are (`cta`), means over turns, warps, CTAs and four launches behind a flush of L2 (`cold` 0: launched once more).
+// each warp's own copies are there (`own`) and until the CTA's are (`cta`), means over turns, warps, CTAs and four launches when L2 holds other data that were read (`cold` 0: launched once more). Behind a memset, whose lines L2 has to write to DRAM first, 132 CTAs wait 40 to 250 cycles longer with tiles of their own.
 #include <cstdio>
 #include <cstdint>
 #include <vector>
@@ -20,11 +20,12 @@ template <int R> __global__ void __launch_bounds__(128) turns(const char* a, con
     { unsigned* o = out + (((size_t)cta * count + t) * 4 + tid / 32) * 2; asm volatile("{.reg .pred p; setp.eq.u32 p,%0,0; @p st.global.v2.u32 [%1],{%2,%3};}" ::"r"(tid % 32), "l"(o), "r"(t1 - t0), "r"(t2 - t0) : "memory"); }
     p += 128; q += 128; }
   ((float*)out)[(size_t)gridDim.x * gridDim.y * count * 8 + tid] = f + g; }
+__global__ void read_over(const uint4* p, size_t n, unsigned* out) { unsigned x = 0; for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n; i += (size_t)gridDim.x * blockDim.x) { uint4 v = p[i]; x ^= v.x ^ v.y ^ v.z ^ v.w; } if (x == 0x1234567) *out = x; }
 char *d, *junk; unsigned* o;
 template <int R> void run(int shared, int gx, int gy) { const int count = 31, pitch = 4096, first = 3; std::vector<unsigned> h((size_t)gx * gy * count * 8);
-  for (int cold = 1; cold >= 0; cold--) { double own = 0, cta = 0, n = 0; for (int r = 0; r < 6; r++) { if (cold) { cudaMemset(junk, r, (size_t)512 << 20); cudaDeviceSynchronize(); }
+  for (int cold = 1; cold >= 0; cold--) { double own = 0, cta = 0, n = 0; for (int r = 0; r < 6; r++) { if (cold) { read_over<<<1024, 256>>>((uint4*)junk, ((size_t)512 << 20) / 16, o); cudaDeviceSynchronize(); }
       const char* base = d + (size_t)(cold ? r : 0) * (192 << 20); turns<R><<<dim3(gx, gy), 128, 20480>>>(base, base + (96 << 20), o, count, pitch, 100, shared); cudaDeviceSynchronize(); if (r < 2) continue; cudaMemcpy(h.data(), o, h.size() * 4, cudaMemcpyDeviceToHost);
       for (int c = 0; c < gx * gy; c++) for (int t = first; t < count; t++) for (int w = 0; w < 4; w++) { unsigned* x = &h[(((size_t)c * count + t) * 4 + w) * 2]; own += x[0]; cta += x[1]; n++; } }
     printf("%d,%d,%d,%d,%d,%.0f,%.0f\n", shared, R, gx, gy, cold, own / n, cta / n); } }
 template <int R> void all() { for (int shared = 0; shared < 2; shared++) { run<R>(shared, 1, 1); run<R>(shared, 2, 2); run<R>(shared, 4, 4); run<R>(shared, 8, 8); run<R>(shared, 11, 12); } }
-int main() { cudaMalloc(&d, (size_t)2 << 30); cudaMemset(d, 1, (size_t)2 << 30); cudaMalloc(&junk, (size_t)512 << 20); cudaMalloc(&o, 64 << 20); printf("shared,rows,gx,gy,cold,own,cta\n"); all<128>(); all<64>(); all<32>(); cudaError_t e = cudaDeviceSynchronize(); if (e) printf("%s\n", cudaGetErrorString(e)); }
+int main() { cudaMalloc(&d, (size_t)2 << 30); cudaMemset(d, 1, (size_t)2 << 30); cudaMalloc(&junk, (size_t)512 << 20); cudaMemset(junk, 3, (size_t)512 << 20); cudaMalloc(&o, 64 << 20); printf("shared,rows,gx,gy,cold,own,cta\n"); all<128>(); all<64>(); all<32>(); cudaError_t e = cudaDeviceSynchronize(); if (e) printf("%s\n", cudaGetErrorString(e)); }
