@@ -153,7 +153,7 @@ def test_orders_of_swizzles_are_compared_where_nothing_else_differs():
 
 @pytest.mark.slow
 def test_swizzles_come_in_the_order_of_the_medians_of_six_runs(tmp_path):
-    """Twelve sets (a minute or two). Wrong are two pairs that are 0.5 and 2.5 % apart there, 1.3 and 0.2 % here; in
+    """Twelve sets (a minute or two). Wrong are two pairs that are 0.5 and 2.5 % apart there, 1.2 and 0.2 % here; in
     kernels.csv, a run of each, one of them stands as here."""
     medians = pd.read_csv(KERNELS.parent / "repeats.csv").groupby(["kernel", "M", "N", "K"]).cycles_elapsed.median()
     table = pd.read_csv(KERNELS).set_index(medians.index.names).loc[medians.index]
