@@ -40,43 +40,43 @@ def bank_of(mach, line):
 
 
 @njit(cache=True, nogil=True)
-def refresh_wait(mach, line, at):
-    """Cycles until the bank of a line, asked at ``at``, has done refreshing; 0 when it does not refresh.
+def refresh_wait(mach, bank, at):
+    """Cycles until a bank, asked at ``at``, has done refreshing; 0 when it does not refresh.
 
     Groups refresh one after the other, each on all channels in a wave; ranks side by side, each a share of a group
     later than the one before.
     """
-    rank, group, channel = bank_of(mach, line)
+    rank, group, channel = bank
     begin = (group + rank / mach.dram_ranks) * mach.refresh_group
     begin += (channel >> 1) * mach.refresh_wave // (mach.dram_channels >> 1)
     return max(0.0, mach.refresh_cycles - (at - begin) % mach.refresh_interval)
 
 
 @njit(cache=True, nogil=True)
-def row_wait(mem, mach, line, at):
+def row_wait(mem, mach, line, bank, at):
     """Cycles until a line's row is open, asked for at ``at``, when its bank does not refresh: none while it is, else
     until the one before has been open long enough to be closed. Runs of a bank that stand within what all rows hold
     are in one row (bank_lines.csv)."""
-    rank, group, channel = bank_of(mach, line)
-    bank = mem.banks[(rank * mach.dram_groups + group) * mach.dram_channels + channel]
-    row, closed = line // (len(mem.banks) * mach.dram_row_lines), bank.opened + mach.dram_row_cycles
-    if bank.row == row and at < closed:
-        return max(0.0, bank.opened - at)
-    bank.opened = at if bank.row < 0 else max(at, closed)
-    bank.row = row
-    return bank.opened - at
+    rank, group, channel = bank
+    state = mem.banks[(rank * mach.dram_groups + group) * mach.dram_channels + channel]
+    row, closed = line // (len(mem.banks) * mach.dram_row_lines), state.opened + mach.dram_row_cycles
+    if state.row == row and at < closed:
+        return max(0.0, state.opened - at)
+    state.opened = at if state.row < 0 else max(at, closed)
+    state.row = row
+    return state.opened - at
 
 
 @njit(cache=True, nogil=True)
 def dram_wait(mem, mach, place, now, arrival, nbytes):
     """Cycles a miss adds to what a hit takes: the channel's queue, refresh, and a row of its bank."""
     mem.total[0].counters[DRAM_READ] += nbytes
-    channel = bank_of(mach, place.line)[2]
-    queue = wait(mem.channel_free, channel, now, nbytes * mach.dram_read_cycles_per_byte)
+    bank = bank_of(mach, place.line)
+    queue = wait(mem.channel_free, bank[2], now, nbytes * mach.dram_read_cycles_per_byte)
     at = arrival + queue
     longer = scatter(mach.dram_spread, mix(place.line * mach.refresh_interval + int(at)))
-    refresh = refresh_wait(mach, place.line, at)
-    row = row_wait(mem, mach, place.line, at + refresh)
+    refresh = refresh_wait(mach, bank, at)
+    row = row_wait(mem, mach, place.line, bank, at + refresh)
     return queue + mach.dram_latency - mach.l2_latency + longer + refresh + row
 
 

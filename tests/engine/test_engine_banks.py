@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from gpusim.arch.loader import load_gpu
 from gpusim.arch.paths import find_data
-from gpusim.engine import RecordWindow, simulate
-from gpusim.engine.dram import bank_of, row_wait
+from gpusim.engine import RecordWindow, dram, simulate
+from gpusim.engine.dram import bank_of
 from gpusim.engine.machine import machine_of, machine_record
 from gpusim.engine.memory_state import MemoryState, new_memory
 from gpusim.experiments.micro.compiled import CompiledKernel, replay
@@ -30,6 +30,10 @@ TURNS_MEASURED, TURNS_LEFT_OUT = 31, 3
 
 def cold_memory() -> MemoryState:
     return new_memory(MACHINE, np.zeros(MACHINE.num_sms, np.int64))
+
+
+def row_wait(memory: MemoryState, line: int, at: float) -> float:
+    return dram.row_wait(memory, RECORD, line, bank_of(RECORD, line), at)
 
 
 def line_of_the_bank(first: int, begin: int) -> int:
@@ -58,25 +62,25 @@ def test_another_row_of_the_bank_opens_when_the_one_before_has_been_open_for_a_r
     other = line_of_the_bank(0, ROWS_LINES)
     for later in (0, 1, SPEC.dram.row_cycles - 1, SPEC.dram.row_cycles, SPEC.dram.row_cycles + 1):
         memory = cold_memory()
-        assert row_wait(memory, RECORD, 0, 1000.0) == 0
-        assert row_wait(memory, RECORD, other, 1000.0 + later) == max(0, SPEC.dram.row_cycles - later)
+        assert row_wait(memory, 0, 1000.0) == 0
+        assert row_wait(memory, other, 1000.0 + later) == max(0, SPEC.dram.row_cycles - later)
 
 
 def test_lines_of_one_row_do_not_wait_for_each_other_but_all_wait_for_it() -> None:
     memory, other = cold_memory(), line_of_the_bank(0, ROWS_LINES)
     same = line_of_the_bank(other, other + 2)
     assert same // ROWS_LINES == other // ROWS_LINES
-    assert row_wait(memory, RECORD, 0, 1000.0) == 0
-    assert row_wait(memory, RECORD, other, 1010.0) == SPEC.dram.row_cycles - 10
-    assert row_wait(memory, RECORD, same, 1020.0) == SPEC.dram.row_cycles - 20
-    assert row_wait(memory, RECORD, other + 1, 1000.0 + SPEC.dram.row_cycles) == 0
+    assert row_wait(memory, 0, 1000.0) == 0
+    assert row_wait(memory, other, 1010.0) == SPEC.dram.row_cycles - 10
+    assert row_wait(memory, same, 1020.0) == SPEC.dram.row_cycles - 20
+    assert row_wait(memory, other + 1, 1000.0 + SPEC.dram.row_cycles) == 0
 
 
 def test_rows_of_one_bank_open_one_after_the_other() -> None:
     memory, lines = cold_memory(), [0]
     while len(lines) < 5:
         lines.append(line_of_the_bank(0, (lines[-1] // ROWS_LINES + 1) * ROWS_LINES))
-    waits = [row_wait(memory, RECORD, line, 1000.0) for line in lines]
+    waits = [row_wait(memory, line, 1000.0) for line in lines]
     assert waits == [SPEC.dram.row_cycles * turn for turn in range(len(lines))]
 
 

@@ -14,7 +14,7 @@ from numba import njit
 import gpusim as gs
 from gpusim.arch import GpuSpec, load_gpu
 from gpusim.engine.crossbar import read_line
-from gpusim.engine.dram import dram_wait, refresh_wait
+from gpusim.engine.dram import bank_of, dram_wait, refresh_wait
 from gpusim.engine.machine import Machine, machine_of, machine_record
 from gpusim.engine.memory_state import new_memory
 from gpusim.engine.places import locate, owner
@@ -52,9 +52,9 @@ def waits(machine: Machine, lines: np.ndarray, times: np.ndarray) -> np.ndarray:
     """(lines, times): how long each line waits when the channel is asked for it at each time, later for a far one."""
     cycles = np.empty((len(lines), len(times)))
     for i in range(len(lines)):
-        later = machine.fabric_latency / 2 * owner(machine, lines[i]).partition
+        later, bank = machine.fabric_latency / 2 * owner(machine, lines[i]).partition, bank_of(machine, lines[i])
         for k in range(len(times)):
-            cycles[i, k] = refresh_wait(machine, lines[i], times[k] + later)
+            cycles[i, k] = refresh_wait(machine, bank, times[k] + later)
     return cycles
 
 
@@ -113,7 +113,7 @@ def test_a_single_read_of_dram_scatters_as_on_silicon(machine: Machine) -> None:
     memory, record = new_memory(machine, np.zeros(machine.num_sms, np.int64)), machine_record(machine)[0]
     place = memory.places[0, 0]
     locate(record, 5, place)
-    taken = [dram_wait(memory, record, place, now, now, 0.0) - refresh_wait(machine, 5, now)
+    taken = [dram_wait(memory, record, place, now, now, 0.0) - refresh_wait(machine, bank_of(machine, 5), now)
              for now in range(0, 1 << 20, 1 << 9)]
     assert max(taken) - min(taken) == 2 * machine.dram_spread
     assert np.std(taken) == pytest.approx(deviation("near", "one miss less the usual of its line"), abs=1)
@@ -134,7 +134,7 @@ def test_ways_over_the_fabric_scatter_by_slice_as_on_silicon(machine: Machine) -
 
 def test_the_published_latency_is_the_mean(spec: GpuSpec, machine: Machine) -> None:
     times = np.random.default_rng(1).integers(0, 1 << 20, 20_000)
-    cycles = [refresh_wait(machine, line, at) for line, at in enumerate(times)]
+    cycles = [refresh_wait(machine, bank_of(machine, line), at) for line, at in enumerate(times)]
     assert np.mean(cycles) == pytest.approx(spec.dram.mean_refresh_cycles, rel=0.05)
 
 
