@@ -90,6 +90,18 @@ def test_tiles_wait_for_refreshes_as_often_and_as_long_as_on_silicon(
     assert (ours == 0).mean() == pytest.approx((theirs == 0).mean(), abs=0.1)
 
 
+def test_blocks_of_even_numbers_wait_as_seldom_together_as_on_silicon(machine: Machine, silicon: np.ndarray) -> None:
+    """Rows of a warp stand in every other block of 64 KiB: eight blocks of which each has eight lines, a KiB apart."""
+    which = np.add.outer(np.arange(8) * 1024, np.arange(8) * 8).ravel()
+    times = np.arange(0, machine.refresh_interval, 64)
+    left = (silicon[np.add.outer(np.arange(0, 8192, 256), which)][..., None] - times) % machine.refresh_interval
+    theirs = np.where(left < machine.refresh_cycles, left, 0).max(axis=1).mean()
+    tiles = np.add.outer(np.arange(0, 1 << 18, (1 << 18) // 64 + 256), which)
+    ours = np.mean([waits(machine, tile, times.astype(float)).max(axis=0).mean() for tile in tiles])
+    print(f"{theirs:.0f} cycles, here {ours:.0f}")
+    assert ours == pytest.approx(theirs, rel=0.05)  # 18 % short when such blocks shared half of the groups
+
+
 def test_a_block_of_lines_refreshes_in_waves_of_few_groups(machine: Machine, silicon: np.ndarray) -> None:
     """The share of a block's lines that end within a wave's length of one another, at best."""
     length = machine.refresh_wave + machine.fabric_latency / 2  # the map has the way of far lines in it
@@ -101,7 +113,7 @@ def test_a_block_of_lines_refreshes_in_waves_of_few_groups(machine: Machine, sil
     ours = np.argmax(begins, axis=1) * 8.0
     shares = [np.mean([largest(block) for block in ends.reshape(32, -1)]) for ends in (silicon, ours)]
     print(f"in the largest wave of a block {shares[0]:.2f}, here {shares[1]:.2f}")
-    assert shares[1] == pytest.approx(shares[0], abs=0.2)
+    assert shares[1] == pytest.approx(shares[0], abs=0.1)
 
 
 def deviation(side: str, what: str) -> float:
