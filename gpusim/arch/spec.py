@@ -99,6 +99,9 @@ class Mio(Section):
     waiting_return_cycles: Cycles = Field(description="From when one has its path to when the next one can wait there.")
     waiting_stores: Count = Field(le=32, description="Stores to global memory that have left the buffer and wait for "
                                   "the data stage; loads pass those in the buffer, too, a barrier only these.")
+    store_stage_cycles: Cycles = Field(description="So much longer than others a store to global memory takes to the "
+                                       "data stage,")
+    store_lines_per_cycle: Count = Field(description="and a cycle more for each so many of its lines.")
     operand_bytes_per_cycle: Count = Field(description="Addresses and data one sub-partition sends to the LSU.")
     address_interval_cycles: Count = Field(
         description="Least cycles between memory instructions that the LSU takes from a sub-partition.")
@@ -152,6 +155,7 @@ class L1(Section):
     commit_write_cycles: Cycles = Field(description="What the end of a cp.async group takes there.")
     stores_from_bytes: Amount = Field(description="Where the part of this memory begins in which the SM's port reads "
                                                   "lines of stores, beside accesses to shared memory from there on.")
+    read_lag_cycles: Cycles = Field(description="From when lines have passed the data stage to when it does, at least.")
     line_read_cycles: Rate = Field(description="What the port takes of that part for a line of a store,")
     sector_read_cycles: Rate = Field(description="and for one of which only one sector is written.")
 
@@ -174,7 +178,6 @@ class Noc(Section):
     cpc_write_bytes_per_cycle: Rate = Field(description="Bytes the SMs of one CPC send there per cycle.")
     unfilled_line_cycles: Cycles = Field(
         description="Cycles more that an SM's port takes for a line of which a sector is written in part.")
-    store_exit_cycles: Cycles = Field(description="From a store's turn at the data stage to its first at the port.")
     store_lines: Count = Field(ge=32, le=64, description="Lines of stores that wait in front of the port they take.")
     stores_in_flight: Count = Field(
         le=1024, description="Cycles of the port whose stores L2 has not confirmed, with those in front of it.")

@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from gpusim.engine.data_stage import hold_data_stage
 from gpusim.engine.machine import Machine
 from gpusim.engine.mbarriers import settle_phase
-from gpusim.engine.resources import hold_data_stage
 from gpusim.engine.scoreboards import close_group, release
 from gpusim.engine.state import BULK, COUNTERS, GROUPS
 

@@ -9,6 +9,7 @@ from numba import njit
 from gpusim.arch.instructions import Kind
 from gpusim.engine.attribution import record_stage
 from gpusim.engine.barriers import follow_barrier
+from gpusim.engine.data_stage import pass_data_stage
 from gpusim.engine.image import FLAG, WHOLE_LINE
 from gpusim.engine.l1 import look_up
 from gpusim.engine.mbarriers import use_mbarrier
@@ -39,7 +40,6 @@ from gpusim.engine.resources import (
     leave_unhindered,
     occupy_tags,
     pass_addresses,
-    pass_data_stage,
     pass_tag_stage,
     tag_room,
     write_copy,
@@ -134,7 +134,7 @@ def pass_fence(sm, warp, row, time):
     """A fence of a CTA has come to the front of its queue. That of the asynchronous proxy waits until all that the unit
     has taken, of any warp, has passed the data stage; a MEMBAR waits for nothing else (fences.csv)."""
     sm.address_path = time + row.address_cycles
-    done = (max(time, sm.paths.max(), sm.store_ends.max()) if row.operand == VIEW else time) + row.latency
+    done = (max(time, sm.paths.max(), sm.stores_passed) if row.operand == VIEW else time) + row.latency
     settle_board(warp, row.write_barrier, done)
     settle_board(warp, row.read_barrier, done)
 

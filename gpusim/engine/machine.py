@@ -43,9 +43,12 @@ class Machine(NamedTuple):
     waiting_accesses: int
     waiting_return: int
     store_lead: int
+    store_stage: int
+    store_line_rate: int
     buffer_return: int
     store_places: int
     stores_from: int
+    read_lag: int
     cta_shared_bytes: int
     read_release_base: int
     wavefront_interval: int
@@ -109,7 +112,6 @@ class Machine(NamedTuple):
     store_lines: int
     sector_write: float
     unfilled_line: float
-    store_exit: int
     sms_per_request: int
     l1_after_data: int
     mbarrier_arrive: int
@@ -148,9 +150,11 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         buffer_entries=spec.mio.buffer_entries,
         kept_registers=spec.mio.kept_registers, kept_return=spec.mio.kept_return_cycles,
         waiting_accesses=spec.mio.waiting_accesses, waiting_return=spec.mio.waiting_return_cycles,
-        store_lead=spec.mio.store_lead_cycles,
+        store_lead=spec.mio.store_lead_cycles, store_stage=spec.mio.store_stage_cycles,
+        store_line_rate=spec.mio.store_lines_per_cycle,
         buffer_return=spec.mio.buffer_return_cycles, store_places=spec.mio.buffer_entries + spec.mio.waiting_stores,
         stores_from=spec.l1.stores_from_bytes - spec.sm.shared_reserved_bytes_per_cta,
+        read_lag=spec.l1.read_lag_cycles,
         cta_shared_bytes=0,
         read_release_base=spec.mio.read_release_base_cycles,
         wavefront_interval=spec.shared.latency_cycles_per_wavefront,
@@ -207,7 +211,7 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         dram_channels=spec.dram.channels,
         dram_read_cycles_per_byte=spec.dram.channels / spec.dram.read_bytes_per_cycle,
         stores_in_flight=spec.noc.stores_in_flight,
-        store_lines=spec.noc.store_lines, store_exit=spec.noc.store_exit_cycles,
+        store_lines=spec.noc.store_lines,
         sector_write=spec.l2.sector_bytes / spec.noc.sm_write_bytes_per_cycle,
         unfilled_line=float(spec.noc.unfilled_line_cycles),
         dram_write_cycles_per_byte=spec.dram.channels / spec.dram.write_bytes_per_cycle,

@@ -45,8 +45,9 @@ def enqueue(sm, parts, mach, p, warp, w, work, token, row, time):
 def head_time(sm, part, mach):
     """When the oldest instruction of a queue can have its turn; NEVER while an answer of L2 or a fence decides.
 
-    Its registers have to go after those of the sub-partition's instructions before it. Loads and copies hold back their
-    own sub-partition while the SM has as many requests under way to L2 as it can (reads_under_way.csv).
+    Its registers have to go after those of the sub-partition's instructions before it, and those of what stores nothing
+    after what others store meanwhile: on the path that all share they take turns (store_loads.csv). Loads and copies
+    hold back their own sub-partition while the SM has as many requests under way to L2 as it can (reads_under_way.csv).
     """
     if part.queue_first == part.queue_last:
         return NEVER
@@ -54,7 +55,9 @@ def head_time(sm, part, mach):
     work, time = part.queue_work[i], part.queue_time[i]
     if part.queue_held[i] or (work == TAGGED and sm.under_way >= mach.reads_under_way):
         return NEVER
-    return max(time, part.operand_free)
+    time = max(time, part.operand_free)
+    stores = work == WRITES or part.queue_kept[i] > 0
+    return time if stores or part.crossing <= sm.data_begun else max(time, sm.data_path)
 
 
 @njit(cache=True, nogil=True, forceinline=True)

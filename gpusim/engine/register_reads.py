@@ -109,7 +109,11 @@ def read_operands(part, mach, win, row, time):
 def cross_data(sm, part, row, start):
     """What all sub-partitions store takes one path, a register a cycle, beside their addresses. Returns by how much
     later than read it is all there (access_reads.csv)."""
-    sm.data_path = max(sm.data_path, start + row.data_lead) + row.data_turns
+    first = start + row.data_lead
+    if first > sm.data_path:
+        sm.data_begun = first
+    sm.data_path = max(sm.data_path, first) + row.data_turns
+    part.crossing = sm.data_path
     late = max(0, sm.data_path - (start + row.operand_cycles))
     part.operand_free += late
     return late

@@ -3,10 +3,10 @@ Leaves out reads of registers (gpusim.engine.register_reads) and which warp gets
 
 from __future__ import annotations
 
-import numpy as np
 from numba import njit
 
 from gpusim.arch.instructions import Pipe
+from gpusim.engine.data_stage import pass_data_stage
 from gpusim.engine.queues import keep_buffer, turn_in_buffer
 from gpusim.engine.register_reads import hold_tensor, uses_tensor
 from gpusim.engine.rings import keep_places, places_free
@@ -14,13 +14,10 @@ from gpusim.engine.rings import keep_places, places_free
 __all__ = [
     "ask",
     "ask_room",
-    "hold_data_stage",
     "leave_buffer",
     "leave_unhindered",
     "occupy_tags",
     "pass_addresses",
-    "pass_data_stage",
-    "pass_lines",
     "pass_tag_stage",
     "tag_room",
     "take_pipe",
@@ -63,101 +60,6 @@ def occupy_tags(sm, mach, until, entries):
 
 
 @njit(cache=True, nogil=True)
-def show_wavefronts(sm, arrival, waves):
-    """Give wavefronts a place among the events of the data stage, one per cycle."""
-    sm.data_stage = max(sm.data_stage, arrival) + waves
-
-
-@njit(cache=True, nogil=True)
-def free_path(sm, path, begin):
-    """When a path is free for what can begin then and is no store, which goes before stores that wait for it: behind
-    what keeps it, and behind the store that is on it. When it was free last, if it is."""
-    last, ends = sm.paths[path], sm.store_ends[path]
-    at = max(begin, last)
-    if last < begin and sm.store_begins[path] <= at < ends:
-        return at + (ends - at) % sm.store_turns[path]
-    return last if last > begin or ends > begin else max(last, ends)
-
-
-@njit(cache=True, nogil=True)
-def delay_stores(sm, path, begin, end):
-    """Another access is on a path then: stores that wait for it are so much later."""
-    if begin < sm.store_ends[path]:
-        sm.store_ends[path] += max(0, end - max(begin, sm.store_begins[path]))
-        if begin < sm.store_begins[path]:
-            sm.store_begins[path] = max(sm.store_begins[path], end)
-
-
-@njit(cache=True, nogil=True)
-def put_store(sm, path, begin, cycles):
-    """A store is on a path then. Nothing goes any more before those in front of a pause."""
-    if begin > sm.store_ends[path]:
-        sm.paths[path] = max(sm.paths[path], sm.store_ends[path])
-        sm.store_begins[path] = begin
-    sm.store_ends[path], sm.store_turns[path] = begin + cycles, max(1, cycles)
-
-
-@njit(cache=True, nogil=True)
-def choose_path(sm, mach, begin, stores=False):
-    """The path through the SM's 128-byte data stage for what can begin then, and when it is free: that of all free ones
-    which has been so for the shortest time, else the first to get free. ``stores`` go behind each other.
-
-    A path moves a wavefront every other cycle, so the stage moves one per cycle only while two accesses are under way;
-    those of one warp follow each other (data_paths.csv).
-    """
-    best, other = 0, np.int64(0)
-    for i in range(mach.data_paths):
-        free = max(sm.paths[i], sm.store_ends[i]) if stores else free_path(sm, i, begin)
-        if i == 0 or (free <= begin < other) or (free <= begin and free > other) or other > free > begin:
-            best, other = i, free
-    return best, max(begin, other)
-
-
-@njit(cache=True, nogil=True)
-def lost_to_port(sm, begin, cycles):
-    """By how much an access takes longer while the port reads lines of stores beside it (store_halves.csv)."""
-    if begin >= sm.write_port or begin + cycles <= sm.port_begun:
-        return 0
-    beside = cycles - max(0, sm.port_begun - begin)
-    until = sm.write_port - max(begin, sm.port_begun)
-    if sm.port_share >= 1.0:
-        return until
-    return np.int64(sm.port_share * min(beside / (1.0 - sm.port_share), until))
-
-
-@njit(cache=True, nogil=True)
-def pass_data_stage(sm, mach, arrival, waves, earliest, beside_stores=False):
-    """Take a path through the data stage from ``earliest`` on, not before ``arrival``; ``beside_stores``: to the part
-    of the data array that stores share. Returns (when it begins, when the path is free again)."""
-    show_wavefronts(sm, arrival, waves)
-    path, begin = choose_path(sm, mach, max(arrival, earliest))
-    cycles = mach.wavefront_interval * waves
-    if beside_stores:
-        cycles += lost_to_port(sm, begin, cycles)
-    delay_stores(sm, path, begin, begin + cycles)
-    sm.paths[path] = begin + cycles
-    return begin, sm.paths[path]
-
-
-@njit(cache=True, nogil=True)
-def pass_lines(sm, warp, mach, arrival, lines, room):
-    """The same for lines of a store, behind those of its warp; no store overtakes another. The last line passes when
-    its queue has ``room``; where that is late, stores go one behind the other and keep one path: others have the
-    rest."""
-    show_wavefronts(sm, arrival, lines)
-    cycles = mach.wavefront_interval * lines
-    path, begin = choose_path(sm, mach, max(max(arrival, warp.stored), sm.stores_begun), True)
-    if room > begin + cycles:
-        path, begin = choose_path(sm, mach, max(arrival, sm.stores_passed), True)
-        sm.paths[path] = warp.stored = max(begin + cycles, room)
-    else:
-        put_store(sm, path, begin, cycles)
-        warp.stored = begin + cycles
-    sm.stores_begun, sm.stores_passed = begin, max(sm.stores_passed, warp.stored)
-    return begin, warp.stored
-
-
-@njit(cache=True, nogil=True)
 def leave_buffer(sm, mach, time, arrival, waves, earliest, beside_stores=False):
     """From the front of the buffer through the data stage, in order; returns when it has passed.
 
@@ -197,17 +99,6 @@ def pass_addresses(sm, time, groups):
     begun = max(time, sm.addresses)
     sm.addresses = begun + groups
     return begun
-
-
-@njit(cache=True, nogil=True)
-def hold_data_stage(sm, mach, arrival, waves):
-    """Wavefronts at full rate, of units that do not go through the load/store unit: the paths move that many less.
-    Returns when the last one has passed."""
-    show_wavefronts(sm, arrival, waves)
-    passed = max(arrival, sm.paths[:mach.data_paths].min()) + waves
-    for i in range(mach.data_paths):
-        sm.paths[i] = max(sm.paths[i], arrival) + waves * mach.wavefront_interval // mach.data_paths
-    return passed
 
 
 @njit(cache=True, nogil=True)

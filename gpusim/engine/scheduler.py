@@ -12,6 +12,7 @@ from gpusim.engine.attribution import add_span, attribute_issue, record, record_
 from gpusim.engine.barriers import release_barriers
 from gpusim.engine.bulk import land
 from gpusim.engine.clusters import leave_cluster, receive_message
+from gpusim.engine.data_stage import pass_data_stage
 from gpusim.engine.execute import execute, is_indexed, send
 from gpusim.engine.fetch import await_constant, enter_piece
 from gpusim.engine.image import ACTIVE, FLAG, TAKEN
@@ -21,7 +22,6 @@ from gpusim.engine.mbarriers import deliver_copies
 from gpusim.engine.queues import free_reads
 from gpusim.engine.register_banks import bank_start
 from gpusim.engine.register_reads import charge_vector, dispatch_time
-from gpusim.engine.resources import pass_data_stage
 from gpusim.engine.result import EVENT_KINDS, WARP_STATES
 from gpusim.engine.scoreboards import copy_arrived, ready_time
 from gpusim.engine.state import BULK, COUNTERS, FENCE_TOKEN, NEVER

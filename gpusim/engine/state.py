@@ -13,8 +13,8 @@ from gpusim.engine.result import EVENT, WARP_STATES
 
 __all__ = ["BOARDS", "BULK", "COMPLETION", "COUNTERS", "CTA_SLOT", "FENCE_TOKEN", "GROUPS", "HOLDS", "MBARRIER",
            "NEVER", "PART_WARPS", "QUEUE", "QUEUE_ENTRIES", "REQUEST_RECORD", "SM", "STATIC", "STORES_KEPT",
-           "STORE_ANSWERS", "SUB_PARTITION", "TENSOR_READS", "VECTOR_PLACES", "WARP", "WARPGROUP",
-           "WARPS_PER_WARPGROUP", "WGMMAS", "SmState", "Window", "new_state", "new_window"]
+           "STORE_ANSWERS", "SUB_PARTITION", "TENSOR_READS", "VECTOR_PLACES", "WAITING_STORES", "WARP",
+           "WARPGROUP", "WARPS_PER_WARPGROUP", "WGMMAS", "SmState", "Window", "new_state", "new_window"]
 
 NEVER = np.iinfo(np.int64).max // 4
 BOARDS = 6  # scoreboard barriers of a warp, as the SASS encoding has them
@@ -32,6 +32,8 @@ WGMMAS = 256
 """wgmma that a warp may have issued and that the tensor pipe has not started."""
 STORE_LINES = 64
 """Most lines in front of the port that stores take; how many is a number of the GPU."""
+WAITING_STORES = 128
+"""Twice the most stores to global memory that may wait for the data stage; how many is a number of the GPU."""
 WAITING = 8
 """Most accesses that may wait behind the load/store unit's buffer; how many is a number of the GPU."""
 ASK_PLACES = 8
@@ -71,7 +73,7 @@ WARP = np.dtype([
     ("age", "<i8"),  # order in which warps came to the SM
     ("start", "<i8"),
     ("data_free", "<i8"),  # the previous shared access has left the data stage
-    ("stored", "<i8"),  # the previous store to global memory has
+    ("stored", "<i8"),  # its last store to global memory, the SM's first one is 1
     ("drain", "<i8"),  # the last store has passed the port
     ("sent", "<i8"),  # the LSU has taken its last memory instruction
     ("queued", "<i8"),  # memory instructions that the LSU has not taken yet
@@ -107,6 +109,7 @@ SUB_PARTITION = np.dtype([
     ("issue_free", "<i8"),
     ("taken", "<i8", (len(Pipe) + 1,)),  # instructions that each pipe and the queue have taken
     ("operand_free", "<i8"),
+    ("crossing", "<i8"),  # when what it stores has crossed the path that all share
     ("even_free", "<i8"), ("odd_free", "<i8"),  # banks of the register file, for FFMAs
     ("hold_first", "<i8"), ("hold_last", "<i8"),  # reads of operands that hold the dispatcher, a ring
     ("hold_start", "<i8", (HOLDS,)), ("hold_end", "<i8", (HOLDS,)),
@@ -148,9 +151,13 @@ WARPGROUP = np.dtype([
 ], align=True)
 SM = np.dtype([
     ("data_stage", "<i8"),  # wavefronts, one per cycle, fill it until then
-    ("paths", "<i8", (PATHS,)),  # through it: when each is free, but for stores that others go before:
-    ("store_begins", "<i8", (PATHS,)), ("store_ends", "<i8", (PATHS,)), ("store_turns", "<i8", (PATHS,)),
-    # while there are, one behind the other, and cycles of the last
+    ("paths", "<i8", (PATHS,)), ("planned_paths", "<i8", (PATHS,)),  # through it: when each is free
+    ("stores_come", "<i8"), ("stores_gone", "<i8"),  # stores to global memory that have come to it, and have a path;
+    ("store_ready", "<i8", (WAITING_STORES,)), ("store_cycles", "<i8", (WAITING_STORES,)),  # of each, a ring: when it
+    ("store_before", "<i8", (WAITING_STORES,)), ("store_ends", "<i8", (WAITING_STORES,)),  # could begin, how long it
+    ("store_leaves", "<i8", (WAITING_STORES,)), ("store_reads", "<f8", (WAITING_STORES,)),  # takes, its warp's last
+    # one, when it has passed, when the port takes it and for how long that reads
+    ("stores_turn", "<i8"),  # 1: the last access to take a path was none of them
     ("addresses", "<i8"),  # when the addresses of all accesses so far have been worked off
     ("next_accept", "<i8"), ("next_part", "<i8"), ("next_turn", "<i8"),  # when the LSU takes the next one, and whose
     ("last_part", "<i8"),  # whose turn it was
@@ -164,15 +171,15 @@ SM = np.dtype([
     ("copy_writes", "<i8"),  # when data of copies that bypass L1 have been written
     ("turns", "<i8"), ("answered", "<i8"),  # of the port that stores have taken; stores that L2 has, see STORE_ANSWERS
     ("barrier_unit", "<i8"), ("sequence", "<i8"), ("warp_cycles", "<i8"),
-    ("address_path", "<i8"), ("data_path", "<i8"), ("front", "<i8"), ("constant_path", "<i8"),
+    ("address_path", "<i8"), ("data_path", "<i8"), ("data_begun", "<i8"), ("front", "<i8"), ("constant_path", "<i8"),
     ("buffer", "<i8", (QUEUE_ENTRIES,)),  # when its places come free, in order
     ("kept", "<i8", (QUEUE_ENTRIES,)),  # the same of registers that stores store
     ("lines_head", "<i8"), ("lines", "<i8", (STORE_LINES,)),  # the same of the queue in front of the write port,
     ("line_numbers", "<i8", (STORE_LINES,)),  # and what stood in it last: lines of stores,
     ("line_sectors", "<i8", (STORE_LINES,)), ("line_words", "<i8", (STORE_LINES,)),  # and what of them is written
     ("stores_head", "<i8"), ("stores", "<i8", (2 * QUEUE_ENTRIES,)),  # of stores that wait for the data stage
-    ("stores_begun", "<i8"), ("stores_passed", "<i8"),  # when the last store came to it, and when all have passed it
-    ("port_begun", "<i8"), ("port_share", "<f8"),  # since when the write port has been busy; see gpusim.engine.stores
+    ("stores_begun", "<i8"), ("stores_passed", "<i8"),  # when the last one took a path, and when all will have passed
+    ("reads_done", "<i8"), ("lines_read", "<f8"),  # stores whose lines the port has read in the data array, until when
     ("waiting", "<i8", (WAITING,)),  # when places come free where those wait that have left the buffer
     ("tag_left", "<i8"),  # when the last instruction left the queue for the tag stage,
     ("tag_before", "<i8"), ("tag_begun", "<i8"),  # the first lines of the one before and of it passed the stage,

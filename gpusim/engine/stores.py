@@ -6,13 +6,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from gpusim.engine.data_stage import pass_lines
 from gpusim.engine.places import bits
 from gpusim.engine.queues import keep_registers, turn_in_buffer
 from gpusim.engine.register_reads import operands_read
-from gpusim.engine.resources import pass_lines
 from gpusim.engine.rings import keep_places, places_free
 from gpusim.engine.scoreboards import settle_board
-from gpusim.engine.state import COUNTERS, STORES_KEPT
+from gpusim.engine.state import COUNTERS, STORES_KEPT, WAITING_STORES
 
 __all__ = ["confirm", "forget_lines", "store"]
 
@@ -144,17 +144,15 @@ def store(sm, warp, mach, row, access, lines, base, stores, start, joins):
             sm.line_numbers[(sm.lines_head + i) % mach.store_lines] = NO_LINE
     front = turn_in_buffer(sm, start)
     sm.drained = max(sm.drained, max(front, leaves_buffer(sm, mach)))
-    arrival = max(max(front, start + row.lead_cycles), confirmed(sm, stores, mach, turns, start))
-    begun, passed = pass_lines(sm, warp, mach, arrival, count, room)
+    there = start + row.lead_cycles + mach.store_stage + -(-count // mach.store_line_rate)
+    arrival = max(max(front, there), confirmed(sm, stores, mach, turns, start))
+    begun, passed = pass_lines(sm, warp, mach, start, arrival, count, room - mach.read_lag, access.line_reads)
     keep_place(sm, mach, begun)
     sm.counters[STAGE_CYCLES] += count
-    leaves = begun + mach.store_exit
-    if leaves > sm.write_port:
-        sm.port_begun = leaves
-    leaves = max(leaves, sm.write_port)
+    leaves = max(passed + mach.read_lag, sm.write_port)
+    sm.store_leaves[(sm.stores_come - 1) % WAITING_STORES] = leaves
     sm.write_port = leaves + cycles
-    warp.drain = sm.write_port - mach.store_exit
-    sm.port_share = access.line_reads / max(access.data_cycles, 1)
+    warp.drain = sm.write_port
     keep_registers(sm, mach, row, passed)
     keep_lines(sm, mach, leaves, cycles, fresh)
     settle_board(warp, row.read_barrier, operands_read(mach, start, row))

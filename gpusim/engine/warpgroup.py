@@ -12,8 +12,8 @@ from numba import njit
 
 from gpusim.arch.instructions import Pipe
 from gpusim.engine.attribution import record, record_stage
+from gpusim.engine.data_stage import hold_data_stage
 from gpusim.engine.operands import FENCES, WAVES_SHIFT
-from gpusim.engine.resources import hold_data_stage
 from gpusim.engine.result import EVENT_KINDS, WARP_STATES
 from gpusim.engine.scoreboards import ready_time
 from gpusim.engine.state import COUNTERS, GROUPS, NEVER, WARPS_PER_WARPGROUP, WGMMAS

@@ -14,7 +14,7 @@ import numpy as np
 import simpy
 from engine_async import ASYNCHRONOUS, Asynchronous
 from engine_copies import CLASSES, LINE_BYTES, write_turns
-from engine_stores import DataStage, Port, StoreQueue, Write, writes_of
+from engine_stores import DataStage, Store, StoreQueue, Write, writes_of
 from engine_units import Fill, L1Model, Part, Queued, Server
 from engine_warp import NO_BOARD, WarpModel
 
@@ -80,7 +80,7 @@ class Sm:
         self.entries = [gpu.instruction_table.lookup(static.mnemonic) for static in program.statics]
         self.parts = [Part(self.env, gpu) for _ in range(PARTS)]
         self.data_stage, self.tag_stage, self.barrier_unit = DataStage(gpu), Server(), Server()
-        self.write_port, self.constants, self.copy_writes, self.groups = Port(), Server(), Server(), Server()
+        self.write_port, self.constants, self.copy_writes, self.groups = Server(), Server(), Server(), Server()
         self.turns, self.stores = 0, np.zeros(1, STORE_ANSWERS)
         every = (row for cta in program.classes for role in cta.roles for row in role.ops)
         self.lines = {self._line(row): 0 for row in islice(filter(self._reads_constant, every), 1)}
@@ -98,6 +98,7 @@ class Sm:
         fit = occupancy(gpu, launch.threads_per_cta, launch.registers_per_thread, launch.shared_bytes)
         self.cta_bytes = fit.shared_bytes_per_cta
         self.front, self.addresses, self.data_path, self.turn = 0, Server(), Server(), PARTS - 1
+        self.data_begun = 0
         self.tag_left = self.tag_before = self.tag_begun = self.tag_passed = self.drained = 0
         self.unfenced: Counter[tuple[int, int]] = Counter()
         self.to_fence: set[tuple[int, int]] = set()
@@ -485,6 +486,9 @@ class Sm:
         looks_up = queued.work == "global" and not self._writes(queued.row, queued.kind)
         if looks_up and self.under_way >= self.gpu.l1.reads_under_way:
             return False
+        stores = queued.stored or (queued.work == "global" and self._writes(queued.row, queued.kind))
+        if not stores and part.crossing > self.data_begun and now < self.data_path.free:
+            return False
         return now >= part.operands.free
 
     def _has_room(self, queued: Queued, now: int) -> bool:
@@ -513,10 +517,10 @@ class Sm:
             self.front = max(self.front, min(self.waiting))
         return self.data_stage.move(self.front, 1)
 
-    def _leave_buffer(self, start: int, arrival: int, waves: int, port: Port | None = None) -> int:
+    def _leave_buffer(self, start: int, arrival: int, waves: int, beside_stores: bool = False) -> int:
         """Through the data stage. What has to wait for it leaves the buffer if one of a few places is free."""
         self.front = max(self.front, start)
-        begun, passed = self.data_stage.take_path(max(arrival, self.front), waves, port)
+        begun, passed = self.data_stage.take_path(max(arrival, self.front), waves, beside_stores)
         place = self.waiting.index(min(self.waiting))
         left = max(self.front, self.waiting[place])
         if begun > left:
@@ -540,14 +544,16 @@ class Sm:
             return int(warp.role.accesses.operation[row["access"]].removeprefix("STSM"))
         return -(-int(warp.role.accesses.bytes_per_lane[row["access"]]) // 4)
 
-    def _late_data(self, queued: Queued, start: int, registers: int, per_register: float) -> int:
+    def _late_data(self, part: Part, queued: Queued, start: int, registers: int, per_register: float) -> int:
         """Data of all sub-partitions, and second halves of addresses, cross one by one: how late the last one is."""
         turns = -(-queued.stored * REGISTER_BYTES // self.gpu.mio.store_data_bytes_per_cycle)
         turns += bool(turns) and queued.kind in (Kind.global_store, Kind.atomic)
         if not turns:
             return 0
         first = start + int(np.ceil((registers - turns + 1) * per_register)) - 1
-        _, end = self.data_path.serve(first, turns)
+        if first > self.data_path.free:
+            self.data_begun = first
+        _, part.crossing = _, end = self.data_path.serve(first, turns)
         return max(0, end - start - int(np.ceil(registers * per_register)))
 
     def _accept(self, part: Part, queued: Queued, now: int) -> None:
@@ -585,7 +591,7 @@ class Sm:
         part.share_registers(max(1, registers), now)
         reads = registers if part.uses_tensor(now) else -(-registers // mio.registers_per_read)
         part.holds.append((start + delay, start + delay + reads * mio.register_read_cycles))
-        waits = self._late_data(queued, start, registers, per_register)
+        waits = self._late_data(part, queued, start, registers, per_register)
         part.operands.free, start = part.operands.free + waits, start + waits
         end = start + cycles
         if queued.work == "signal":
@@ -598,11 +604,11 @@ class Sm:
         self._follow_barrier(queued, now)
 
     def _pass_in_order(
-        self, queued: Queued, start: int, arrival: int, waves: int, port: Port | None = None
+        self, queued: Queued, start: int, arrival: int, waves: int, beside_stores: bool = False
     ) -> None:
         """A warp's accesses one after the other."""
         warp = queued.warp
-        warp.data_free = self._leave_buffer(start, max(arrival, warp.data_free), waves, port)
+        warp.data_free = self._leave_buffer(start, max(arrival, warp.data_free), waves, beside_stores)
         self._keep(queued, warp.data_free)
         self.drained = max(self.drained, warp.data_free + self.gpu.barrier.after_access_cycles)
 
@@ -612,19 +618,19 @@ class Sm:
         by_groups = row["access"] >= 0 and queued.kind != Kind.ldmatrix
         groups = warp.of_row(row, "ideal_wavefronts") if by_groups else 1
         arrival = self.groups.serve(start, groups)[0] + sent - start
-        self._pass_in_order(queued, start, arrival, waves, self._port_beside(queued))
+        self._pass_in_order(queued, start, arrival, waves, self._is_beside_stores(queued))
         after = int(self._image_row(queued)["latency"]) - self.gpu.shared.latency_cycles_per_wavefront
         warp.settle(int(row["write_barrier"]), warp.data_free + after + late)
 
-    def _port_beside(self, queued: Queued) -> Port | None:
-        """The port, of accesses to the part of the data array that it reads."""
+    def _is_beside_stores(self, queued: Queued) -> bool:
+        """Whether it goes to the part of the data array in which the port reads lines."""
         warp, row = queued.warp, queued.row
         if row["access"] < 0:
-            return None
+            return False
         last = self.cta_bytes * warp.cta + int(row["shared_offset"])
         last += int(warp.role.accesses.shared_address[row["access"], warp.number - warp.role.first_warp].max())
         begins = self.gpu.l1.stores_from_bytes - self.gpu.sm.shared_reserved_bytes_per_cta
-        return self.write_port if last >= begins else None
+        return last >= begins
 
     def _keep_tags(self, until: int, entries: int) -> None:
         """Entries of the queue for the tag stage."""
@@ -681,13 +687,15 @@ class Sm:
         cost = self.store_queue.merge(writes, alone)
         self.front = max(self.front, start)
         self.drained = max(self.drained, self.front, self.store_places[-waiting] - self.gpu.mio.buffer_return_cycles)
-        arrival = max(self.front, self._answered(cost.turns, start), lead)
-        begun, warp.stored = self.data_stage.store(arrival, warp.stored, len(writes), room)
+        mio, lag, cycles = self.gpu.mio, self.gpu.l1.read_lag_cycles, len(writes) * self.data_stage.interval
+        there = lead + mio.store_stage_cycles - (-len(writes) // mio.store_lines_per_cycle)
+        arrival = max(self.front, self._answered(cost.turns, start), there, room - lag - cycles)
+        store = warp.stored = Store(arrival, cycles, warp.stored, self._line_reads(warp, row))
+        begun = self.data_stage.store(store)
         self.store_places.append(begun + self.gpu.mio.buffer_return_cycles)
-        self._keep(queued, warp.stored)
-        way = self.gpu.noc.store_exit_cycles
-        leaves, end = self.write_port.send(begun + way, cost.cycles, self._line_reads(warp, row), alone)
-        warp.drain = end - way
+        self._keep(queued, store.end)
+        leaves, warp.drain = self.write_port.serve(store.end + lag, cost.cycles)
+        store.leaves = leaves
         self.store_queue.keep(leaves, cost.cycles, cost.places)
         if len(writes) > cost.skip.bit_count():
             self._ask(queued, leaves, None, self._data_turns(warp, row), cost.skip, turns_of_write=cost.turns)

@@ -1,114 +1,107 @@
-"""The reference's data stage, its port to L2, and what stores do on their way from one to the other."""
+"""The reference's data stage, and what stores do on their way from there to the port to L2."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from math import ceil
 from typing import NamedTuple
-
-from engine_units import Server
 
 from gpusim.arch import GpuSpec
 
 LINE_BYTES, SECTOR_BYTES, WORD_BYTES = 128, 32, 4
 
 
-class Port(Server):
-    """What stores leave through. It reads their lines, a share of its time, beside what else does."""
+@dataclass(eq=False)
+class Store:
+    """A store to global memory at the data stage: when it could begin, how long it takes, its warp's last one before,
+    for how long the port reads its lines; when it has passed, and when the port takes it."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.begun, self.share = 0, 0.0
-
-    def send(self, ready: int, cycles: int, reads: float, alone: int) -> tuple[int, int]:
-        """When a store's lines begin to leave, and have left; its reads count as if all before were like it, each
-        ``alone``."""
-        if ready > self.free:
-            self.begun = ready
-        self.share = reads / max(alone, 1)
-        return self.serve(ready, cycles)
-
-    def takes(self, begun: int, cycles: int) -> int:
-        """By how much an access of so many cycles is longer."""
-        first, end = max(begun, self.begun), begun + cycles
-        if begun >= self.free or end <= self.begun:
-            return 0
-        until = self.free - first
-        return int(self.share * min((end - first) / (1 - self.share), until)) if self.share < 1 else until
-
-
-@dataclass
-class Path:
-    """``free``: for what is no store; stores are there from ``begins`` to ``ends``, one of ``turn`` cycles after the
-    other."""
-
-    free: int = 0
-    begins: int = 0
-    ends: int = 0
-    turn: int = 1
-
-    def free_for(self, begin: int) -> int:
-        """When something that is no store can begin, if that is later, else since when it could have."""
-        at = max(begin, self.free)
-        if self.free < begin and self.begins <= at < self.ends:
-            return at + (self.ends - at) % self.turn
-        return self.free if self.free > begin or self.ends > begin else max(self.free, self.ends)
-
-    def take(self, begin: int, end: int) -> None:
-        """Stores that wait are later by what it takes of their time."""
-        if begin < self.ends:
-            self.ends += max(0, end - max(begin, self.begins))
-            if begin < self.begins:
-                self.begins = max(self.begins, end)
-        self.free = end
-
-    def store(self, begin: int, cycles: int) -> None:
-        if begin > self.ends:
-            self.free, self.begins = max(self.free, self.ends), begin
-        self.ends, self.turn = begin + cycles, max(1, cycles)
+    ready: int
+    cycles: int
+    before: Store | None
+    reads: float
+    end: int = 0
+    leaves: int = 0
 
 
 class DataStage:
-    """Paths that take an access each and move one of its wavefronts every other cycle."""
+    """Paths that take an access each and move one of its wavefronts every other cycle. Stores to global memory wait for
+    them in order, in turn with others."""
 
     def __init__(self, gpu: GpuSpec) -> None:
-        self.interval = gpu.shared.latency_cycles_per_wavefront
-        self.paths = [Path() for _ in range(gpu.shared.wavefronts_per_cycle * self.interval)]
-        self.begun = self.stored = 0
+        self.interval, self.lag = gpu.shared.latency_cycles_per_wavefront, gpu.l1.read_lag_cycles
+        self.free = [0] * (gpu.shared.wavefronts_per_cycle * self.interval)
+        self.stores: list[Store] = []
+        self.gone = self.begun = self.passed = 0
+        self.stores_turn = False
 
-    def _choose(self, begin: int, free: list[int]) -> tuple[Path, int]:
+    def _choose(self, begin: int, free: list[int]) -> tuple[int, int]:
         """The free path that was busy last, or the first that gets free."""
         ready = [since for since in free if since <= begin]
         chosen = free.index(max(ready) if ready else min(free))
-        return self.paths[chosen], max(begin, free[chosen])
+        return chosen, max(begin, free[chosen])
 
-    def take_path(self, arrival: int, waves: int, port: Port | None = None) -> tuple[int, int]:
-        """When the access begins and is through; beside a ``port`` it lasts longer."""
-        path, begun = self._choose(arrival, [path.free_for(arrival) for path in self.paths])
-        cycles = waves * self.interval
-        cycles += port.takes(begun, cycles) if port else 0
-        path.take(begun, begun + cycles)
-        return begun, path.free
+    def _path_of(self, store: Store, begun: int, free: list[int]) -> tuple[int, int]:
+        return self._choose(max(store.ready, begun, store.before.end if store.before else 0), free)
 
-    def store(self, arrival: int, before: int, lines: int, room: int) -> tuple[int, int]:
-        """The same of a store behind the one ``before`` it of its warp, and none before another. One that is not
-        through before there is ``room`` waits behind all others, and keeps its path until then."""
-        cycles, begin = lines * self.interval, max(arrival, before, self.begun)
-        path, begun = self._choose(begin, [max(path.free, path.ends) for path in self.paths])
-        end = begun + cycles
-        if room > end:
-            begin = max(arrival, self.stored)
-            path, begun = self._choose(begin, [max(path.free, path.ends) for path in self.paths])
-            path.free = end = max(begun + cycles, room)
-        else:
-            path.store(begun, cycles)
-        self.begun, self.stored = begun, max(self.stored, end)
-        return begun, end
+    def _next_store(self) -> float:
+        """When the next one could begin."""
+        waits = self.gone < len(self.stores)
+        return self._path_of(self.stores[self.gone], self.begun, self.free)[1] if waits else float("inf")
+
+    def _begin(self, store: Store, begun: int, free: list[int]) -> int:
+        path, begin = self._path_of(store, begun, free)
+        free[path] = store.end = begin + store.cycles
+        return begin
+
+    def _begin_next(self) -> None:
+        self.begun = self._begin(self.stores[self.gone], self.begun, self.free)
+        self.gone, self.stores_turn = self.gone + 1, False
+
+    def _plan(self) -> int:
+        """All that wait, if nothing else comes; when the last one begins."""
+        begun, free = self.begun, list(self.free)
+        for store in self.stores[self.gone:]:
+            begun = self._begin(store, begun, free)
+        return begun
+
+    def take_path(self, arrival: int, waves: int, beside_stores: bool = False) -> tuple[int, int]:
+        """When the access begins and is through; it stands still while the port reads lines ``beside`` it."""
+        while self._next_store() < arrival:
+            self._begin_next()
+        path, begun = self._choose(arrival, self.free)
+        while self.stores_turn and self._next_store() <= begun:
+            self._begin_next()
+            path, begun = self._choose(arrival, self.free)
+        self.stores_turn = True
+        self.free[path] = end = begun + waves * self.interval
+        if beside_stores:
+            self._plan()
+            self.free[path] += self._lost(begun, end)
+        return begun, self.free[path]
+
+    def _lost(self, begun: int, end: int) -> int:
+        lost, read = 0.0, 0.0
+        for store in self.stores:
+            starts = max(read, store.end + self.lag, store.leaves)
+            if starts >= end + lost:
+                break
+            read = starts + store.reads
+            lost += max(0.0, read - max(starts, begun))
+        return ceil(lost)
+
+    def store(self, store: Store) -> int:
+        """It comes, and begins then unless others have a path before it."""
+        self.stores.append(store)
+        begun = self._plan()
+        self.passed = max(self.passed, store.end)
+        return begun
 
     @property
     def emptied(self) -> int:
-        return max(max(path.free, path.ends) for path in self.paths)
+        return max(*self.free, self.passed)
 
     def move(self, arrival: int, waves: int) -> int:
         """When the last wavefront has passed."""
@@ -116,9 +109,8 @@ class DataStage:
 
     def serve_fully(self, arrival: int, waves: int) -> int:
         """A unit that needs no path moves wavefronts at full rate, which the paths then lack."""
-        passed = max(arrival, min(path.free for path in self.paths)) + waves
-        for path in self.paths:
-            path.free = max(path.free, arrival) + waves * self.interval // len(self.paths)
+        passed = max(arrival, min(self.free)) + waves
+        self.free = [max(free, arrival) + waves * self.interval // len(self.free) for free in self.free]
         return passed
 
 

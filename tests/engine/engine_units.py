@@ -121,7 +121,7 @@ class Part:
         self.mio = gpu.mio
         self.returning: list[int] = []
         """From when on places of the queue are free that instructions have left."""
-        self.operands = Server()
+        self.operands, self.crossing = Server(), 0
         self.banks = Banks()
         self.holds: list[tuple[int, int]] = []
         """[start, end) in which the load/store unit reads registers, and the dispatcher cannot."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import simpy
+from engine_stores import Store
 
 from gpusim.arch.instructions import Kind
 from gpusim.program import RoleProgram
@@ -61,7 +62,7 @@ class WarpModel:
     """What the pipe that it wants had taken when it came to want it."""
     free_since: int = 0
     data_free: int = 0
-    stored: int = 0
+    stored: Store | None = None
     queued: int = 0
     before_fence: int = 0
     """Memory instructions that the LSU has not taken: all, to global memory, in front of the last BAR."""

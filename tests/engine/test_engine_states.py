@@ -114,7 +114,9 @@ def test_drain(in_front: int) -> None:
     apart = {name: Memory("STG32", lines=lines, first_line=first) for name, first in (("a", 0), ("b", lines))}
     tiny, gpu = program(rows("STG access=a\nSTG access=b"), apart), small_gpu(1, f"noc.store_lines={in_front}")
     sent, exit_issued = (registers - 1) * 128 // GPU.mio.operand_bytes_per_cycle, 2
-    passed = sent + 2 * lines * (1 + GPU.noc.unfilled_line_cycles)
+    arrives = sent + GPU.mio.store_stage_cycles + lines // GPU.mio.store_lines_per_cycle
+    through = arrives + lines * GPU.shared.latency_cycles_per_wavefront + GPU.l1.read_lag_cycles
+    passed = through + 2 * lines * (1 + GPU.noc.unfilled_line_cycles)
     assert _stalls(run(tiny, gpu)) == {"drain": passed - exit_issued - 1}
 
 

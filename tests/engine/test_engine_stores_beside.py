@@ -31,7 +31,6 @@ def clocks(kernel: CompiledKernel, *scalars: int) -> tuple[SimulationResult, lis
 
 NOT_AS_THERE = {
     (STS, 4, 8): "which halves find each other where nothing keeps warps in step", (STS, 4, 32): "the same",
-    (STS | LDS | BARRIERS, 2, 8): "4 % late, of 32 rounds 1 %",
 }
 
 
