@@ -131,8 +131,8 @@ def store(sm, warp, mach, row, access, lines, base, stores, start, joins):
     port to the crossbar, where STG ``joins`` others; the warp may end when the port has taken it. Returns when it
     leaves the SM, the turns of its request, and the lines that this need not bring, a bit each.
 
-    Loads pass stores that wait for the data stage, a barrier only a few of them (global_meet.csv). What the port reads
-    of the data array (store_halves.csv) is spread over its turns.
+    Loads take turns with stores that wait for the data stage (gpusim.engine.data_stage), barriers pass only a few of
+    these (global_meet.csv). The port takes lines when all of a store have passed, and a little later (store_loads.csv).
     """
     count = np.int64(access.count)
     room = line_room(sm, mach, count)
