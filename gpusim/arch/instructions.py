@@ -82,6 +82,10 @@ class TensorReads(Section):
                                                                  "instruction before it was another warp's.")
     register_cost_cycles: Cost = Field(default=0, description="By how much each register that the LSU or the XU reads "
                                                               "lengthens it.")
+    first_read_cycles: Rest = Field(default=0, description="Cycles from it to the first register that the LSU reads.")
+    stop_after_cycles: Rest = Field(default=0, description="Cycles from it to those in which no load's result is "
+                                                           "written.")
+    stop_cycles: Rest = Field(default=0, description="How many these are.")
     registers: Cycles = Field(default=1, description="Registers that the LSU gets at in each of its intervals.")
 
 

@@ -120,8 +120,9 @@ class Shared(Section):
     banks: Count = Field(description="Banks of shared memory, 4 bytes wide.")
     bytes_per_wavefront: Count = Field(description="Bytes all banks deliver in one wavefront.")
     wavefronts_per_cycle: Count = Field(le=4, description="Wavefronts of an SM per cycle.")
-    write_beside_tensor_cycles: Cycles = Field(
-        default=0, description="What a busy tensor pipe adds until a load's result is in registers.")
+    matrix_start_cycles: Cycles = Field(
+        default=0, description="Least cycles behind the start of another access for an ldmatrix of four wavefronts "
+                               "that has waited.")
     latency_cycles_per_wavefront: Count = Field(
         le=4, description="Latency each wavefront of a load adds; that of its instruction has the first one. As many "
                           "times wavefronts_per_cycle accesses are under way at once.")

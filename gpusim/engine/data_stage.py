@@ -8,7 +8,10 @@ from numba import njit
 
 from gpusim.engine.state import NEVER, WAITING_STORES
 
-__all__ = ["hold_data_stage", "pass_data_stage", "pass_lines"]
+__all__ = ["MATRIX_CYCLES", "hold_data_stage", "pass_data_stage", "pass_lines"]
+
+MATRIX_CYCLES = 8
+"""For which an ldmatrix of four wavefronts has its path."""
 
 
 @njit(cache=True, nogil=True)
@@ -44,12 +47,12 @@ def store_ready(sm, k):
 
 @njit(cache=True, nogil=True)
 def begin_store(sm, mach, paths, k):
-    """Waiting store ``k`` takes a path as soon as it can; returns when it begins."""
+    """Waiting store ``k`` takes a path as soon as it can; returns which, and when it begins."""
     i = k % WAITING_STORES
     path, begin = choose_path(paths, mach, store_ready(sm, k))
     paths[path] = sm.store_ends[i] = begin + sm.store_cycles[i]
     sm.stores_begun = begin
-    return begin
+    return path, begin
 
 
 @njit(cache=True, nogil=True)
@@ -63,7 +66,8 @@ def next_store(sm, mach):
 @njit(cache=True, nogil=True)
 def begin_next(sm, mach):
     """The first store that waits has its path."""
-    begin_store(sm, mach, sm.paths, sm.stores_gone)
+    path, _ = begin_store(sm, mach, sm.paths, sm.stores_gone)
+    sm.path_stores[path] = 1
     sm.stores_gone += 1
     sm.stores_turn = 0
 
@@ -94,7 +98,7 @@ def plan_stores(sm, mach):
     sm.planned_paths[:] = sm.paths
     begun, begin = sm.stores_begun, np.int64(0)
     for k in range(sm.stores_gone, sm.stores_come):
-        begin = begin_store(sm, mach, sm.planned_paths, k)
+        begin = begin_store(sm, mach, sm.planned_paths, k)[1]
     sm.stores_begun = begun
     return begin, sm.store_ends[(sm.stores_come - 1) % WAITING_STORES]
 
@@ -127,13 +131,29 @@ def lost_to_port(sm, mach, now, begin, end):
 
 
 @njit(cache=True, nogil=True)
-def pass_data_stage(sm, mach, arrival, waves, earliest, beside_stores=False):
+def find_turn(sm, mach, path, begin, waited, apart):
+    """When an ldmatrix can begin that has its path at ``begin``: in the cycles between the other path's wavefronts, and
+    if it has ``waited`` so long behind the other one's start (load_returns.csv: of four that come at once two begin a
+    cycle apart, the others 8 and 11 cycles behind the first). Beside a store to global memory it begins at once."""
+    other = sm.paths[1 - path]
+    if other > begin and mach.data_paths == 2 and mach.wavefront_interval == 2 and not sm.path_stores[1 - path]:
+        if waited:
+            begin += max(0, apart - (begin - other) % MATRIX_CYCLES)
+        begin += (other - begin) % 2 == 0
+    return begin
+
+
+@njit(cache=True, nogil=True)
+def pass_data_stage(sm, mach, arrival, waves, earliest, beside_stores=False, apart=0):
     """Take a path through the data stage from ``earliest`` on, not before ``arrival``; ``beside_stores``: to the part
-    of the data array that stores share. Returns (when it begins, when the path is free again)."""
+    of the data array that stores share; ``apart``: an ldmatrix, which begins so long behind another one. Returns (when
+    it begins, when the path is free again)."""
     show_wavefronts(sm, arrival, waves)
     path, begin = take_path(sm, mach, max(arrival, earliest))
+    if apart:
+        begin = find_turn(sm, mach, path, begin, begin > arrival, apart)
     end = begin + mach.wavefront_interval * waves
-    sm.paths[path] = end
+    sm.paths[path], sm.path_stores[path] = end, 0
     if beside_stores:
         sm.paths[path] += lost_to_port(sm, mach, arrival, begin, end)
     return begin, sm.paths[path]

@@ -29,6 +29,9 @@ from gpusim.errors import SimulatedFailure
 
 __all__ = ["Group", "Host"]
 
+SM_EVENTS = ("next_accept", "wgmma_event", "return_event")
+"""What can happen in an SM beside an issue."""
+
 
 @dataclass
 class Group:
@@ -92,8 +95,7 @@ class Host:
 
     def _next_event(self) -> int:
         sms = self.state.sms
-        candidates = [int(self.state.parts["next_issue"].min()), int(sms["next_accept"].min()),
-                      int(sms["wgmma_event"].min())]
+        candidates = [int(self.state.parts["next_issue"].min()), *(int(sms[event].min()) for event in SM_EVENTS)]
         candidates += [int(waiting.records["time"].min()) for waiting in (self._answers, self._requests)
                        if len(waiting.records)]
         if self.blocks.next_event is not None:
@@ -132,7 +134,7 @@ class Host:
     def _upcoming(self, group: Group) -> int:
         here = slice(group.first, group.last)
         sms = self.state.sms[here]
-        return int(min(self.state.parts[here]["next_issue"].min(), sms["next_accept"].min(), sms["wgmma_event"].min()))
+        return min(int(self.state.parts[here]["next_issue"].min()), *(int(sms[event].min()) for event in SM_EVENTS))
 
     def _completions_before(self, end: int) -> tuple[np.ndarray, np.ndarray]:
         done = self._answers.take_before(end)

@@ -20,11 +20,12 @@ IMAGE_REQUEST = np.dtype([*REQUEST.descr, ("word_mask", "<u4")], align=True)
 
 IMAGE_ACCESS = np.dtype([
     ("first", "<i4"), ("count", "<i4"), ("tensor", "<i4"), ("wavefronts", "<u2"), ("ideal", "<u2"),
-    ("conflicts", "<f4"), ("data_cycles", "<i4"), ("early_cycles", "<i4"), ("tag_cycles", "<i4"), ("ask_cycles", "<i4"),
+    ("registers", "<i4"), ("conflicts", "<f4"), ("data_cycles", "<i4"), ("early_cycles", "<i4"), ("tag_cycles", "<i4"), ("ask_cycles", "<i4"),
     ("copy_cycles", "<i4"), ("copy_lag", "<i4"),
     ("bulk_bytes", "<i4"), ("cta_mask", "<i4"), ("shared_last", "<i4"), ("line_reads", "<f4"),
 ], align=True)
-"""One access of one warp; first and count name rows of the requests, data_cycles what its data take of the data stage
+"""One access of one warp; first and count name rows of the requests, registers those of a lane that it loads from
+shared memory, data_cycles what its data take of the data stage
 when they come from memory, or of the SM's port when they go there; early_cycles how many of these are over when the
 last data come, as lines pass one by one and half of them take as long as whole ones; tag_cycles what its lines take of
 the tag stage, ask_cycles for how long its requests leave behind it; copy_cycles how long writing the data of a copy
@@ -36,6 +37,7 @@ unit. Of an mbarrier op: bulk_bytes is the number of lanes that take part. cta_m
 BULK_OPERATIONS, MBARRIER_OPERATION, BULK_STORE, STORE = ("TMALDG", "TMASTG"), "MBAR", "TMASTG", "STG"
 STORE_PREFIXES = (STORE, BULK_STORE)  # operations of stores to global memory
 WHOLE_LINE_SECTORS = 15
+REGISTER_BYTES = 4
 ROUNDING = 1e-6  # of sums
 
 
@@ -50,6 +52,7 @@ def access_rows(roles: list[RoleProgram], spec: GpuSpec) -> tuple[np.ndarray, np
         part["tensor"] = table.tensor[:, None]
         part["wavefronts"], part["ideal"] = table.wavefronts, table.ideal_wavefronts
         part["conflicts"] = table.bank_conflicts
+        part["registers"] = _registers(table)
         data_bytes = np.bitwise_count(table.lane_mask).astype(np.int64) * table.bytes_per_lane[:, None]
         full = -(-data_bytes // spec.shared.bytes_per_wavefront)
         part["data_cycles"] = np.maximum(part["count"], full)
@@ -70,6 +73,14 @@ def access_rows(roles: list[RoleProgram], spec: GpuSpec) -> tuple[np.ndarray, np
 
 def _loads(table: AccessTable) -> np.ndarray:
     return np.array([operation.startswith("LDG") for operation in table.operation], bool)
+
+
+def _registers(table: AccessTable) -> np.ndarray:
+    """That each lane loads from shared memory: ldmatrix one for each matrix."""
+    each = [int(operation.removeprefix("LDSM")) if operation.startswith("LDSM") else
+            -(-int(table.bytes_per_lane[row]) // REGISTER_BYTES) * operation.startswith("LDS")
+            for row, operation in enumerate(table.operation)]
+    return np.array(each, np.int64)[:, None] * (table.wavefronts > 0)
 
 
 def _tag_cycles(table: AccessTable, bypasses: np.ndarray, spec: GpuSpec) -> tuple[np.ndarray, np.ndarray]:

@@ -9,7 +9,7 @@ from numba import njit
 from gpusim.arch.instructions import Kind
 from gpusim.engine.attribution import record_stage
 from gpusim.engine.barriers import follow_barrier
-from gpusim.engine.data_stage import pass_data_stage
+from gpusim.engine.data_stage import MATRIX_CYCLES, pass_data_stage
 from gpusim.engine.image import FLAG, WHOLE_LINE
 from gpusim.engine.l1 import look_up
 from gpusim.engine.mbarriers import use_mbarrier
@@ -31,7 +31,6 @@ from gpusim.engine.register_reads import (
     cross_data,
     operands_read,
     read_operands,
-    uses_tensor,
 )
 from gpusim.engine.resources import (
     ask,
@@ -44,6 +43,7 @@ from gpusim.engine.resources import (
     tag_room,
     write_copy,
 )
+from gpusim.engine.returns import expect_return
 from gpusim.engine.scoreboards import copy_arrived, settle_board
 from gpusim.engine.state import COUNTERS
 from gpusim.engine.stores import store
@@ -70,28 +70,15 @@ def count_shared(sm, access, side):
 
 
 @njit(cache=True, nogil=True)
-def pass_in_order(sm, warp, mach, row, arrival, waves, start, beside_stores=False):
+def pass_in_order(sm, warp, mach, row, arrival, waves, start, beside_stores=False, apart=0):
     """Take a path through the data stage behind all other shared-memory accesses of the warp.
 
     Those that wait for others of their warp keep no other warp waiting (load_order.csv).
     """
-    warp.data_free = leave_buffer(sm, mach, start, arrival, waves, warp.data_free, beside_stores)
+    warp.data_free = leave_buffer(sm, mach, start, arrival, waves, warp.data_free, beside_stores, apart)
     keep_registers(sm, mach, row, warp.data_free)
     sm.drained = max(sm.drained, warp.data_free + mach.barrier_after_access)
     sm.counters[STAGE_CYCLES] += waves
-
-
-@njit(cache=True, nogil=True)
-def shared_access(sm, warp, mach, row, waves, groups, start, late, beside_stores):
-    """LDS, LDSM, STS, STSM, SHFL: operands, then a path through the data stage.
-
-    Results are in registers ``late`` cycles later than usual. The latency of an instruction is that of one wavefront.
-    """
-    arrival = pass_addresses(sm, start, groups) + row.lead_cycles
-    pass_in_order(sm, warp, mach, row, arrival, waves, start, beside_stores)
-    settle_board(warp, row.write_barrier, warp.data_free + row.latency - mach.wavefront_interval + late)
-    settle_board(warp, row.read_barrier, operands_read(mach, start, row))
-    sm.counters[LDSM_COUNT] += row.kind == LDMATRIX
 
 
 @njit(cache=True, nogil=True)
@@ -278,20 +265,55 @@ def reach_memory(st, mach, acc, bases, win, s, w, row, op, token, start):
         win.counts[0] += 1
 
 
+@njit(cache=True, nogil=True, forceinline=True)
+def begins_apart(mach, row, waves, matrices):
+    """How long an ldmatrix begins behind another one for which it has waited: longer if it loads four matrices without
+    conflicts (load_pairs.csv; two matrices, and others with conflicts, one cycle). 0: it is none."""
+    if row.kind != LDMATRIX:
+        return np.int64(0)
+    four = waves == matrices and waves * mach.wavefront_interval == MATRIX_CYCLES
+    return np.int64(mach.matrix_start if four else min(1, mach.matrix_start))
+
+
 @njit(cache=True, nogil=True)
-def reach_shared(st, mach, acc, win, s, w, row, op, start, late):
-    """A shared-memory access, or a shuffle, which has no addresses. What works out banks takes an ldmatrix at once
-    (store_meet.csv: of four that come together two and two have their data), other accesses by groups of lanes."""
-    sm, warp, waves, groups, beside_stores = st.sms[s], st.warps[s, w], np.int64(1), np.int64(1), False
-    loads = row.kind == SHARED_LOAD or row.kind == LDMATRIX
+def return_registers(sm, part, mach, w, warp, row, registers, waves, there):
+    """A load whose last wavefront has been ``there``: ldmatrix fills a register with every one or two of them, further
+    apart than anything stops them when it takes more; other loads all of theirs at the end (load_stops.csv)."""
+    interval = mach.wavefront_interval * waves // registers
+    if row.kind != LDMATRIX:
+        interval, there = np.int64(1), there + registers - 1
+    elif waves >= 2 * registers:
+        registers = np.int64(1)
+    expect_return(sm, part, mach, w, warp, row.write_barrier, registers, there, interval)
+
+
+@njit(cache=True, nogil=True)
+def reach_shared(st, mach, acc, win, s, w, row, op, start):
+    """LDS, LDSM, STS, STSM, or a shuffle, which has no addresses: operands, then a path through the data stage, then
+    registers. The latency of an instruction is that of one wavefront.
+
+    What works out banks takes an ldmatrix at once (store_meet.csv: of four that come together two and two have their
+    data), other accesses by groups of lanes.
+    """
+    sm, warp, waves, groups, registers = st.sms[s], st.warps[s, w], np.int64(1), np.int64(1), np.int64(0)
+    loads, beside_stores = row.kind == SHARED_LOAD or row.kind == LDMATRIX, False
     if row.access >= 0:
         access = acc[row.access + warp.warp_row]
         waves = np.int64(access.wavefronts)
         groups = np.int64(1 if row.kind == LDMATRIX else access.ideal)
+        registers = np.int64(access.registers)
         place = warp.cta_slot * mach.cta_shared_bytes + row.shared_offset + access.shared_last
         beside_stores = place >= mach.stores_from
         count_shared(sm, access, LOAD if loads else STORE)
-    shared_access(sm, warp, mach, row, waves, groups, start, late, beside_stores)
+    arrival = pass_addresses(sm, start, groups) + row.lead_cycles
+    pass_in_order(sm, warp, mach, row, arrival, waves, start, beside_stores, begins_apart(mach, row, waves, registers))
+    there = warp.data_free + row.latency - mach.wavefront_interval
+    if registers and row.write_barrier != NO_BOARD:
+        return_registers(sm, st.parts[s, w % 4], mach, w, warp, row, registers, waves, there)
+    else:
+        settle_board(warp, row.write_barrier, there)
+    settle_board(warp, row.read_barrier, operands_read(mach, start, row))
+    sm.counters[LDSM_COUNT] += row.kind == LDMATRIX
     record_stage(win, sm, w, warp, row.pc, op, waves)
 
 
@@ -329,7 +351,6 @@ def accept(st, mach, ops, acc, bases, win, s, time):
             take_turn(sm, mach, time)
         record_stage(win, sm, w, warp, row.pc, op, np.int64(1))
     else:
-        late = mach.write_beside_tensor if uses_tensor(part, time) else 0
         sm.address_path = time + addresses_cross(part, win, row, time)
         start = read_operands(part, mach, win, row, time)
         if row.data_turns:
@@ -338,7 +359,7 @@ def accept(st, mach, ops, acc, bases, win, s, time):
             use_mbarrier(st, mach, ops, acc, win, s, w, row, part.queue_token[i], start)
             record_stage(win, sm, w, warp, row.pc, op, np.int64(1))
         elif work == SHARED:
-            reach_shared(st, mach, acc, win, s, w, row, op, start, np.int64(late))
+            reach_shared(st, mach, acc, win, s, w, row, op, start)
         elif writes(row):
             write_memory(st, mach, acc, bases, win, s, w, row, op, part.queue_token[i], start)
         else:

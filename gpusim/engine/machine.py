@@ -12,6 +12,8 @@ from gpusim.arch import GpuSpec
 
 __all__ = ["POLICIES", "Machine", "at_clock", "machine_of", "machine_record"]
 
+RETURN_LEAD = 12
+"""For how long before it comes a load's result is known where nothing stops it: less than any load takes."""
 POLICIES = ("gto", "lrr", "oldest", "youngest", "grr")
 
 
@@ -67,7 +69,8 @@ class Machine(NamedTuple):
     wide_between_tensor: int
     tensor_last_read: int
     tensor_after_wide: int
-    write_beside_tensor: int
+    return_lead: int
+    matrix_start: int
     lookahead: int
     l2_latency: int
     l2_own_clock: int
@@ -134,6 +137,7 @@ class Machine(NamedTuple):
 def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
     """Flatten a specification. Rates of the whole chip become intervals of one slice or channel."""
     lines = spec.l2.capacity_bytes // spec.l2.line_bytes
+    stops = (kind.stop_after_cycles for kind in spec.tensor_reads if kind.stop_cycles)
     return Machine(
         num_sms=spec.sm.count,
         max_warps=spec.sm.max_warps,
@@ -173,7 +177,8 @@ def machine_of(spec: GpuSpec, *, policy: str | None = None) -> Machine:
         wide_between_tensor=spec.issue.wide_between_tensor_cycles,
         tensor_last_read=spec.issue.tensor_last_read_cycles,
         tensor_after_wide=spec.issue.tensor_after_wide_cycles,
-        write_beside_tensor=spec.shared.write_beside_tensor_cycles,
+        return_lead=min(stops, default=RETURN_LEAD) - 1,
+        matrix_start=spec.shared.matrix_start_cycles,
         lookahead=spec.l2.lookahead_cycles,
         l2_latency=spec.l2.hit_latency_cycles - _cycles_in_the_sm(spec),
         l2_own_clock=spec.l2.own_clock_cycles,

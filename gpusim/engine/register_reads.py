@@ -26,7 +26,8 @@ def reads_of_kinds(spec: GpuSpec) -> tuple[np.ndarray, np.ndarray]:
         for row, cycles in zip(rows, (kind.vector_cost_cycles, kind.predicate_cost_cycles), strict=True):
             row[1:1 + len(cycles)] = cycles
     table = [(kind.fetch_cycles, kind.triple_after_cycles, kind.vector_after_cycles, kind.after_triple_cycles,
-              kind.registers, kind.vector_turn_cost_cycles, kind.register_cost_cycles) for kind in kinds]
+              kind.registers, kind.vector_turn_cost_cycles, kind.register_cost_cycles,
+              kind.first_read_cycles, kind.stop_after_cycles, kind.stop_cycles) for kind in kinds]
     return np.array(table, TENSOR_READS), costs
 
 
@@ -91,7 +92,7 @@ def read_operands(part, mach, win, row, time):
     start, free, hold = time, time + row.path_cycles, row.hold_cycles
     if uses_tensor(part, time):
         reads = win.reads[part.tensor_reads]
-        start = max(time, part.tensor_start + reads.triple_after)
+        start = max(time, part.tensor_start + reads.first_read)
         start += max(0, cycles_beside(part, reads, row.registers - 1) - row.lead_cycles)
         free = max(free, time + cycles_beside(part, reads, row.registers))
         hold_tensor(part, row.registers * reads.register_cost)

@@ -9,6 +9,7 @@ from gpusim.arch.instructions import Pipe
 from gpusim.engine.data_stage import pass_data_stage
 from gpusim.engine.queues import keep_buffer, turn_in_buffer
 from gpusim.engine.register_reads import hold_tensor, uses_tensor
+from gpusim.engine.returns import stop_returns
 from gpusim.engine.rings import keep_places, places_free
 
 __all__ = [
@@ -36,6 +37,7 @@ def take_pipe(part, mach, win, row, time):
     if row.pipe == TENSOR:
         part.tensor_start, part.tensor_interval, part.tensor_reads = time, row.interval, row.reads
         part.tensor_end = part.tensor_due = time + row.interval
+        stop_returns(part, win.reads[row.reads], time)
         part.fetched = win.reads[row.reads].fetch if row.fetches else 0
     elif row.triple:
         part.triple_start = time
@@ -60,14 +62,14 @@ def occupy_tags(sm, mach, until, entries):
 
 
 @njit(cache=True, nogil=True)
-def leave_buffer(sm, mach, time, arrival, waves, earliest, beside_stores=False):
+def leave_buffer(sm, mach, time, arrival, waves, earliest, beside_stores=False, apart=0):
     """From the front of the buffer through the data stage, in order; returns when it has passed.
 
     It is at the front not before ``time``. What cannot begin at once leaves it when one of a few places behind it is
     free, and waits there; when none is, it stays, and all behind it wait (access_reads.csv).
     """
     front = turn_in_buffer(sm, time)
-    begun, passed = pass_data_stage(sm, mach, max(arrival, front), waves, earliest, beside_stores)
+    begun, passed = pass_data_stage(sm, mach, max(arrival, front), waves, earliest, beside_stores, apart)
     place = 0
     for i in range(1, mach.waiting_accesses):
         if sm.waiting[i] < sm.waiting[place]:

@@ -23,7 +23,8 @@ from gpusim.engine.queues import free_reads
 from gpusim.engine.register_banks import bank_start
 from gpusim.engine.register_reads import charge_vector, dispatch_time
 from gpusim.engine.result import EVENT_KINDS, WARP_STATES
-from gpusim.engine.scoreboards import copy_arrived, ready_time
+from gpusim.engine.returns import settle_return
+from gpusim.engine.scoreboards import copy_arrived, ready_time, settle_board
 from gpusim.engine.state import BULK, COUNTERS, FENCE_TOKEN, NEVER
 from gpusim.engine.turns import candidate_time, look_ahead, select
 from gpusim.engine.views import borrow, prefetch
@@ -160,6 +161,18 @@ def serve_queue(st, mach, ops, acc, bases, win, s):
 
 
 @njit(cache=True, nogil=True)
+def return_results(st, mach, ops, s, time):
+    """It is known when some loads from shared memory have their results; their warps may go on, if they are there."""
+    w, age, board, done = settle_return(st.sms[s], st.parts[s], mach, time)
+    while w >= 0:
+        warp = st.warps[s, w]
+        if warp.live and warp.age == age:
+            settle_board(warp, board, done)
+            wake(st.parts[s, w % 4], warp, ops, time)
+        w, age, board, done = settle_return(st.sms[s], st.parts[s], mach, time)
+
+
+@njit(cache=True, nogil=True)
 def complete(sm, part, mach, warp, ops, done):
     """Data from memory reach the SM: they cross the data stage, then a group or a scoreboard barrier releases.
 
@@ -237,6 +250,10 @@ def advance_sm(st, mach, ops, acc, bases, win, s, done, first, last, end):
         first_pair = min(parts[0].next_issue, parts[1].next_issue)
         time = min(first_pair, min(parts[2].next_issue, parts[3].next_issue))
         upcoming = min(time, sm.next_accept)
+        event = sm.return_event
+        if event <= upcoming and event < end and (first == last or event <= done[first].time):
+            return_results(st, mach, ops, s, event)
+            continue
         event = sm.wgmma_event
         if event <= upcoming and event < end and (first == last or event <= done[first].time):
             start_wgmma(st, mach, ops, win, s, event)

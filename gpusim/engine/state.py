@@ -12,8 +12,8 @@ from gpusim.engine.l1 import L1State
 from gpusim.engine.result import EVENT, WARP_STATES
 
 __all__ = ["BOARDS", "BULK", "COMPLETION", "COUNTERS", "CTA_SLOT", "FENCE_TOKEN", "GROUPS", "HOLDS", "MBARRIER",
-           "NEVER", "PART_WARPS", "QUEUE", "QUEUE_ENTRIES", "REQUEST_RECORD", "SM", "STATIC", "STORES_KEPT",
-           "STORE_ANSWERS", "SUB_PARTITION", "TENSOR_READS", "VECTOR_PLACES", "WAITING_STORES", "WARP",
+           "NEVER", "PART_WARPS", "QUEUE", "QUEUE_ENTRIES", "REQUEST_RECORD", "RETURNS", "SM", "STATIC", "STOPS",
+           "STORES_KEPT", "STORE_ANSWERS", "SUB_PARTITION", "TENSOR_READS", "VECTOR_PLACES", "WAITING_STORES", "WARP",
            "WARPGROUP", "WARPS_PER_WARPGROUP", "WGMMAS", "SmState", "Window", "new_state", "new_window"]
 
 NEVER = np.iinfo(np.int64).max // 4
@@ -38,6 +38,10 @@ WAITING = 8
 """Most accesses that may wait behind the load/store unit's buffer; how many is a number of the GPU."""
 ASK_PLACES = 8
 """Most accesses whose requests wait to leave; how many is a number of the GPU."""
+RETURNS = 64
+"""Most loads from shared memory of a sub-partition whose results are under way: more than the load/store unit holds."""
+STOPS = 16
+"""Tensor instructions of a sub-partition that may still stop results."""
 PATHS = 16
 """Most paths through the data stage."""
 QUEUE = len(Pipe)
@@ -119,6 +123,13 @@ SUB_PARTITION = np.dtype([
     ("tensor_reads", "<i8"), ("tensor_owed", "<f8"),  # row of TENSOR_READS; part of a cycle that it lasts longer
     ("tensor_turn", "<i8"), ("fetched", "<i8"),  # another warp's came before; its A operand had to be read
     ("triple_start", "<i8"), ("vector_start", "<i8"),  # of the last instruction that reads three registers, or fewer
+    ("stops", "<i8"),  # tensor instructions so far, and from when to when the last ones let no result in, a ring
+    ("stop_start", "<i8", (STOPS,)), ("stop_end", "<i8", (STOPS,)),
+    ("returns", "<i8"), ("return_first", "<i8"),  # loads whose results are under way, when the first register is there;
+    # of each its next one, how many it waits for, how far apart, whose it is
+    ("return_time", "<i8", (RETURNS,)), ("return_left", "<i8", (RETURNS,)),
+    ("return_interval", "<i8", (RETURNS,)), ("return_slot", "<i8", (RETURNS,)), ("return_age", "<i8", (RETURNS,)),
+    ("return_board", "<i8", (RETURNS,)),
     ("queue_first", "<i8"), ("queue_last", "<i8"),  # a ring
     ("queue_free", "<i8", (QUEUE_ENTRIES,)),  # when the place of an instruction that has left is free
     ("queue_time", "<i8", (QUEUE_ENTRIES,)), ("queue_op", "<i8", (QUEUE_ENTRIES,)),
@@ -152,6 +163,7 @@ WARPGROUP = np.dtype([
 SM = np.dtype([
     ("data_stage", "<i8"),  # wavefronts, one per cycle, fill it until then
     ("paths", "<i8", (PATHS,)), ("planned_paths", "<i8", (PATHS,)),  # through it: when each is free
+    ("path_stores", "<i8", (PATHS,)),  # 1: what took it last was a store to global memory
     ("stores_come", "<i8"), ("stores_gone", "<i8"),  # stores to global memory that have come to it, and have a path;
     ("store_ready", "<i8", (WAITING_STORES,)), ("store_cycles", "<i8", (WAITING_STORES,)),  # of each, a ring: when it
     ("store_before", "<i8", (WAITING_STORES,)), ("store_ends", "<i8", (WAITING_STORES,)),  # could begin, how long it
@@ -164,6 +176,8 @@ SM = np.dtype([
     ("tma_free", "<i8"), ("bulk_write", "<i8"),  # when the TMA unit can ask, and its data be written
     ("wgmma_event", "<i8"),  # when the tensor pipe can start the next wgmma, NEVER: none waits
     ("wgmma_queued", "<i8"),  # those that first warps have issued and that the tensor pipe has not started
+    ("return_event", "<i8"),  # when it is known how the next load from shared memory ends, NEVER: none is under way
+    ("return_free", "<i8"), ("return_part", "<i8"),  # when the next register can come; whose came last
     ("tag_stage", "<i8"), ("write_port", "<i8"),
     ("under_way", "<i8"),  # requests of loads and copies that L2 has not answered
     ("asked", "<i8"),  # when the requests of all accesses so far have left,
@@ -230,7 +244,7 @@ memory writes it between windows; SMs read what is older than the longest window
 
 TENSOR_READS = np.dtype([
     ("fetch", "<i8"), ("triple_after", "<i8"), ("vector_after", "<i8"), ("after_triple", "<i8"), ("registers", "<i8"),
-    ("turn_cost", "<f8"), ("register_cost", "<f8"),
+    ("turn_cost", "<f8"), ("register_cost", "<f8"), ("first_read", "<i8"), ("stop_after", "<i8"), ("stop", "<i8"),
 ], align=True)
 """What reads of registers beside a kind of tensor instructions cost, as gpusim.arch.instructions.TensorReads has it."""
 
@@ -280,7 +294,8 @@ def new_state(
         state.parts[last] = -NEVER
     state.parts["last_slot"] = state.parts["last_tensor"] = -1
     state.slots["cta"] = -1
-    state.sms["next_accept"] = state.sms["next_turn"] = state.sms["wgmma_event"] = NEVER
+    for event in ("next_accept", "next_turn", "wgmma_event", "return_event"):
+        state.sms[event] = NEVER
     state.sms["begun"] = state.sms["line_numbers"] = -1
     state.sms["last_part"] = state.parts.shape[1] - 1  # so that the first one comes first
     return state

@@ -14,6 +14,7 @@ import numpy as np
 import simpy
 from engine_async import ASYNCHRONOUS, Asynchronous
 from engine_copies import CLASSES, LINE_BYTES, write_turns
+from engine_returns import Load, Returns
 from engine_stores import DataStage, Store, StoreQueue, Write, writes_of
 from engine_units import Fill, L1Model, Part, Queued, Server
 from engine_warp import NO_BOARD, WarpModel
@@ -42,6 +43,7 @@ STORES = (Kind.shared_store, Kind.stmatrix, Kind.global_store, Kind.atomic)
 PARTS = 4
 SELECTION, ACCEPTANCE = 0.5, 0.75
 """Within a cycle: first what ends in it, then what the schedulers choose, then what the load/store unit takes."""
+MATRICES = 4  # most of an ldmatrix
 LIMIT_CYCLES = 200_000
 
 
@@ -79,6 +81,7 @@ class Sm:
         self.env = simpy.Environment()
         self.entries = [gpu.instruction_table.lookup(static.mnemonic) for static in program.statics]
         self.parts = [Part(self.env, gpu) for _ in range(PARTS)]
+        self.returns = Returns(self.env, self.parts)
         self.data_stage, self.tag_stage, self.barrier_unit = DataStage(gpu), Server(), Server()
         self.write_port, self.constants, self.copy_writes, self.groups = Server(), Server(), Server(), Server()
         self.turns, self.stores = 0, np.zeros(1, STORE_ANSWERS)
@@ -381,6 +384,7 @@ class Sm:
                     part.tensor_end = part.tensor_due = part.tensor_free = now + entry.issue_interval_cycles
                     part.fetched, part.tensor_interval = self._fetch_cycles(warp), entry.issue_interval_cycles
                     part.reads = self._tensor_reads(warp)
+                    part.stop_returns(part.reads, now)
                 elif image["triple"]:
                     part.triple_start = now
                 elif entry.pipe in (Pipe.alu, Pipe.fma):
@@ -517,10 +521,13 @@ class Sm:
             self.front = max(self.front, min(self.waiting))
         return self.data_stage.move(self.front, 1)
 
-    def _leave_buffer(self, start: int, arrival: int, waves: int, beside_stores: bool = False) -> int:
+    def _leave_buffer(
+        self, start: int, arrival: int, waves: int, beside_stores: bool = False, came: int = 0, apart: int = 0
+    ) -> int:
         """Through the data stage. What has to wait for it leaves the buffer if one of a few places is free."""
         self.front = max(self.front, start)
-        begun, passed = self.data_stage.take_path(max(arrival, self.front), waves, beside_stores)
+        begun, passed = self.data_stage.take_path(
+            max(arrival, self.front), waves, beside_stores, max(came, self.front), apart)
         place = self.waiting.index(min(self.waiting))
         left = max(self.front, self.waiting[place])
         if begun > left:
@@ -586,7 +593,6 @@ class Sm:
         lead = int(np.ceil((registers - 1) * per_register))
         start = part.begins_to_read(self.gpu, registers, lead, now)
         cycles = int(np.ceil(registers * per_register))
-        late = self.gpu.shared.write_beside_tensor_cycles if part.uses_tensor(now) else 0
         part.operands.serve(now, part.read_cycles(self.gpu, registers, cycles, now))
         part.share_registers(max(1, registers), now)
         reads = registers if part.uses_tensor(now) else -(-registers // mio.registers_per_read)
@@ -597,30 +603,54 @@ class Sm:
         if queued.work == "signal":
             self.units.signal(queued, self._turn(start, start + lead))
         elif queued.work == "shared":
-            self._shared(queued, start, start + lead, late)
+            self._shared(part, queued, start, start + lead)
         else:
             self._global(queued, start, start + lead, end)
         warp.settle(int(row["read_barrier"]), end + delay)
         self._follow_barrier(queued, now)
 
     def _pass_in_order(
-        self, queued: Queued, start: int, arrival: int, waves: int, beside_stores: bool = False
+        self, queued: Queued, start: int, arrival: int, waves: int, beside_stores: bool = False, apart: int = 0
     ) -> None:
         """A warp's accesses one after the other."""
         warp = queued.warp
-        warp.data_free = self._leave_buffer(start, max(arrival, warp.data_free), waves, beside_stores)
+        warp.data_free = self._leave_buffer(start, max(arrival, warp.data_free), waves, beside_stores,
+                                            arrival, apart)
         self._keep(queued, warp.data_free)
         self.drained = max(self.drained, warp.data_free + self.gpu.barrier.after_access_cycles)
 
-    def _shared(self, queued: Queued, start: int, sent: int, late: int) -> None:
+    def _shared(self, part: Part, queued: Queued, start: int, sent: int) -> None:
         warp, row = queued.warp, queued.row
         waves = warp.of_row(row, "wavefronts") if row["access"] >= 0 else 1
         by_groups = row["access"] >= 0 and queued.kind != Kind.ldmatrix
         groups = warp.of_row(row, "ideal_wavefronts") if by_groups else 1
         arrival = self.groups.serve(start, groups)[0] + sent - start
-        self._pass_in_order(queued, start, arrival, waves, self._is_beside_stores(queued))
-        after = int(self._image_row(queued)["latency"]) - self.gpu.shared.latency_cycles_per_wavefront
-        warp.settle(int(row["write_barrier"]), warp.data_free + after + late)
+        registers, interval = self._loaded(queued), self.gpu.shared.latency_cycles_per_wavefront
+        longer = self.gpu.shared.matrix_start_cycles
+        apart = (longer if waves == registers == MATRICES else min(1, longer)) if queued.kind == Kind.ldmatrix else 0
+        self._pass_in_order(queued, start, arrival, waves, self._is_beside_stores(queued), apart)
+        there, board = warp.data_free + int(self._image_row(queued)["latency"]) - interval, int(row["write_barrier"])
+        if not registers or board == NO_BOARD:
+            warp.settle(board, there)
+            return
+        if queued.kind != Kind.ldmatrix:
+            coming = [there + i for i in range(registers)]
+        elif waves < 2 * registers:
+            coming = [there - i * (waves * interval // registers) for i in reversed(range(registers))]
+        else:
+            coming = [there]
+        self.returns.expect(self.parts.index(part), Load(warp, board, coming))
+
+    def _loaded(self, queued: Queued) -> int:
+        """Registers of a lane that a load from shared memory fills."""
+        row, table = queued.row, queued.warp.role.accesses
+        if row["access"] < 0 or queued.kind not in (Kind.ldmatrix, Kind.shared_load):
+            return 0
+        if not queued.warp.of_row(row, "wavefronts"):
+            return 0
+        if queued.kind == Kind.ldmatrix:
+            return int(table.operation[row["access"]].removeprefix("LDSM"))
+        return -(-int(table.bytes_per_lane[row["access"]]) // 4)
 
     def _is_beside_stores(self, queued: Queued) -> bool:
         """Whether it goes to the part of the data array in which the port reads lines."""

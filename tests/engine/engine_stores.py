@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 from gpusim.arch import GpuSpec
 
+PATHS, MATRIX_CYCLES = 2, 8
+"""For the rules of two paths; that an ldmatrix of four wavefronts has its own."""
 LINE_BYTES, SECTOR_BYTES, WORD_BYTES = 128, 32, 4
 
 
@@ -33,6 +35,8 @@ class DataStage:
     def __init__(self, gpu: GpuSpec) -> None:
         self.interval, self.lag = gpu.shared.latency_cycles_per_wavefront, gpu.l1.read_lag_cycles
         self.free = [0] * (gpu.shared.wavefronts_per_cycle * self.interval)
+        self.has_store = [False] * len(self.free)
+        """What took each path last was a store to global memory."""
         self.stores: list[Store] = []
         self.gone = self.begun = self.passed = 0
         self.stores_turn = False
@@ -46,6 +50,15 @@ class DataStage:
     def _path_of(self, store: Store, begun: int, free: list[int]) -> tuple[int, int]:
         return self._choose(max(store.ready, begun, store.before.end if store.before else 0), free)
 
+    def _between(self, path: int, begun: int, apart: int) -> int:
+        """In cycles in which no wavefront of the other path passes, and so long behind its start."""
+        other = self.free[1 - path]
+        if len(self.free) != PATHS or self.interval != PATHS or other <= begun or self.has_store[1 - path]:
+            return begun
+        start = max(range(other % MATRIX_CYCLES - MATRIX_CYCLES, begun + 1, MATRIX_CYCLES))
+        begun = max(begun, start + apart)
+        return begun if (other - begun) % PATHS else begun + 1
+
     def _next_store(self) -> float:
         """When the next one could begin."""
         waits = self.gone < len(self.stores)
@@ -57,7 +70,9 @@ class DataStage:
         return begin
 
     def _begin_next(self) -> None:
+        before = list(self.free)
         self.begun = self._begin(self.stores[self.gone], self.begun, self.free)
+        self.has_store = [has or now != then for has, now, then in zip(self.has_store, self.free, before, strict=True)]
         self.gone, self.stores_turn = self.gone + 1, False
 
     def _plan(self) -> int:
@@ -67,8 +82,11 @@ class DataStage:
             begun = self._begin(store, begun, free)
         return begun
 
-    def take_path(self, arrival: int, waves: int, beside_stores: bool = False) -> tuple[int, int]:
-        """When the access begins and is through; it stands still while the port reads lines ``beside`` it."""
+    def take_path(
+        self, arrival: int, waves: int, beside_stores: bool = False, came: int = 0, apart: int = 0
+    ) -> tuple[int, int]:
+        """When the access begins and is through; it stands still while the port reads lines ``beside`` it. An
+        ldmatrix that ``came`` before, if need be to wait for others of its warp, begins ``apart`` from another."""
         while self._next_store() < arrival:
             self._begin_next()
         path, begun = self._choose(arrival, self.free)
@@ -76,7 +94,9 @@ class DataStage:
             self._begin_next()
             path, begun = self._choose(arrival, self.free)
         self.stores_turn = True
+        begun = self._between(path, begun, apart if begun > came else 0) if apart else begun
         self.free[path] = end = begun + waves * self.interval
+        self.has_store[path] = False
         if beside_stores:
             self._plan()
             self.free[path] += self._lost(begun, end)

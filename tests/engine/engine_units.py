@@ -132,6 +132,8 @@ class Part:
         cycle that it lasts longer."""
         self.tensor_end = self.tensor_due = -1000
         """Until when the last tensor instruction keeps its pipe, and would but for what the load/store unit reads."""
+        self.stops: list[range] = []
+        """Cycles in which a tensor instruction lets no load write its result."""
         self.triple_start = self.vector_start = -1000
         self.taken: Counter[int] = Counter()
         """Instructions that each pipe and the queue have taken."""
@@ -155,8 +157,17 @@ class Part:
         beside tensor instructions it gets one in each of their intervals, which last longer for it."""
         if not self.uses_tensor(now):
             return now
-        first = max(now, self.tensor_start + self.reads.triple_after_cycles)
+        first = max(now, self.tensor_start + self.reads.first_read_cycles)
         return first + max(0, self.cycles_beside(registers - 1) - lead)
+
+    def stop_returns(self, reads: TensorReads, now: int) -> None:
+        """A tensor instruction begins."""
+        first = now + reads.stop_after_cycles
+        self.stops.append(range(first, first + reads.stop_cycles))
+
+    def is_stopped(self, now: int) -> bool:
+        self.stops = [stop for stop in self.stops if stop.stop > now]
+        return any(now in stop for stop in self.stops)
 
     def read_cycles(self, gpu: GpuSpec, registers: int, alone: int, now: int) -> int:
         """For how long the registers of an instruction keep the path to the load/store unit."""
