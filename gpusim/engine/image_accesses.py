@@ -20,13 +20,13 @@ IMAGE_REQUEST = np.dtype([*REQUEST.descr, ("word_mask", "<u4")], align=True)
 
 IMAGE_ACCESS = np.dtype([
     ("first", "<i4"), ("count", "<i4"), ("tensor", "<i4"), ("wavefronts", "<u2"), ("ideal", "<u2"),
-    ("registers", "<i4"), ("conflicts", "<f4"), ("data_cycles", "<i4"), ("early_cycles", "<i4"), ("tag_cycles", "<i4"), ("ask_cycles", "<i4"),
-    ("copy_cycles", "<i4"), ("copy_lag", "<i4"),
+    ("registers", "<i4"), ("conflicts", "<f4"), ("data_cycles", "<i4"), ("early_cycles", "<i4"),
+    ("tag_cycles", "<i4"), ("ask_cycles", "<i4"), ("copy_cycles", "<i4"), ("copy_lag", "<i4"),
     ("bulk_bytes", "<i4"), ("cta_mask", "<i4"), ("shared_last", "<i4"), ("line_reads", "<f4"),
 ], align=True)
 """One access of one warp; first and count name rows of the requests, registers those of a lane that it loads from
-shared memory, data_cycles what its data take of the data stage
-when they come from memory, or of the SM's port when they go there; early_cycles how many of these are over when the
+shared memory, data_cycles what its data take of the data stage when they come from memory, or of the SM's port when
+they go there; early_cycles how many of these are over when the
 last data come, as lines pass one by one and half of them take as long as whole ones; tag_cycles what its lines take of
 the tag stage, ask_cycles for how long its requests leave behind it; copy_cycles how long writing the data of a copy
 that bypasses L1 takes; copy_lag by how much later it is seen to have left; shared_last: highest shared address, behind

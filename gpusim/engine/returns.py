@@ -42,7 +42,7 @@ def first_return(part):
     first = np.int64(0)
     for i in range(1, part.returns):
         if part.return_time[i] < part.return_time[first]:
-            first = i
+            first = np.int64(i)
     return first
 
 

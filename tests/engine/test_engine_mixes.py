@@ -28,10 +28,7 @@ def launches(what: str) -> pd.Series:
     return rows.turn
 
 
-TOO_SLOW = pytest.mark.xfail(reason="18 % too slow: four warps with two-way conflicts keep step here (deviation 3)",
-                             strict=True)
-IN_STEP = "hmma=32 ldsm4=8 ldgsts=8, ways=2"
-FOUR_WARPS = [pytest.param(probe, id=probe.what, marks=TOO_SLOW if IN_STEP in probe.what else ()) for probe in mixes()
+FOUR_WARPS = [pytest.param(probe, id=probe.what) for probe in mixes()
               if "ldgsts=0" not in probe.what and "warps=4" in probe.what]
 
 

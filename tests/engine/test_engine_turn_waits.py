@@ -87,7 +87,9 @@ def turn(launches: list[tuple[int, bool]]) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize(("kind", "interval"), [
-    (0, 6.5), (2, 4.6), (4, 6.7),
+    (2, 4.6), (4, 6.7),
+    pytest.param(0, 6.5, marks=pytest.mark.xfail(
+        strict=True, reason="277 cycles for 259: 2.8 instructions late since results of loads come when they do (2a)")),
     pytest.param(1, 6.5, marks=pytest.mark.xfail(
         strict=True, reason="532 cycles for 355: a MOV behind the load starts the count anew")),
 ])
@@ -122,7 +124,8 @@ COUNTED_FROM_ANEW = pytest.mark.xfail(strict=True, reason="one FFMA starts the c
 
 
 @pytest.mark.parametrize("count", [
-    *(pytest.param(count, marks=COUNTED_FROM_ANEW) for count in (1, 2, 4)), 8, 16, 32,
+    *(pytest.param(count, marks=COUNTED_FROM_ANEW) for count in (1, 2, 4)), 8, 16,
+    pytest.param(32, marks=pytest.mark.xfail(strict=True, reason="691 cycles for 717 (deviation 2a)")),
 ])
 def test_the_turn_comes_later_the_more_a_warp_has_issued_as_measured(count: int) -> None:
     """Behind a load and so many FFMA, each of which needs the one before: within 20 cycles or 3 %."""
@@ -147,8 +150,13 @@ def test_those_that_do_not_yield_interrupt_the_first_one_as_measured(kind: str, 
     assert np.mean(right) >= 0.9
 
 
-@pytest.mark.parametrize("probe", [probe for probe in turn_probes() if "HMMA" in probe.what and " 2 warps" not in
-                                   probe.what], ids=lambda probe: probe.what)
+FOUR_OF_32 = "12 times 32 HMMA in 8 chains by 4 warps"
+TOO_FAST = pytest.mark.xfail(strict=True, reason="four warps with trips of 32 HMMA -4 and -7 % (deviation 2a)")
+
+
+@pytest.mark.parametrize("probe", [
+    pytest.param(probe, id=probe.what, marks=TOO_FAST if FOUR_OF_32 in probe.what else ())
+    for probe in turn_probes() if "HMMA" in probe.what and " 2 warps" not in probe.what])
 def test_three_and_four_warps_end_as_measured(probe) -> None:  # type: ignore[no-untyped-def]
     result = simulate(probe.build(GPU), GPU, l2="warm", launch_overhead=False, record=RecordWindow(0, 0, 1 << 40))
     assert probe.read(result) == pytest.approx(probe.measured, rel=0.035)

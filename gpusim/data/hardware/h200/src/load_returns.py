@@ -95,6 +95,10 @@ class Room:
                 word = put(word, (40, 24), 512 * loads)
                 timed.append((cycle, control(word, 1, write=0 if loads == wanted else 1)))
                 loads += 1
+        return self.placed(timed, wanted, shift)
+
+    def placed(self, timed: list[tuple[int, int]], wanted: int, shift: int) -> list[int]:
+        """Instructions at their cycles, a wait for the load that is asked for, and a clock."""
         timed.sort()
         out = self.idle(24 + shift)
         for (cycle, word), (after, _) in zip(timed, [*timed[1:], (timed[-1][0] + 2, 0)], strict=True):

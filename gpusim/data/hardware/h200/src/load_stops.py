@@ -17,7 +17,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from load_returns import BEFORE, FIRST, LAST, LONGEST_STALL, STALL, Room, control, put
+from load_returns import BEFORE, FIRST, Room, control, put
 
 TENSOR = {"H": r"HMMA\.16816\.F32 R", "F": r"HMMA\.16816\.F16 R", "K": r"HMMA\.1688\.F32 R",
           "T": r"HMMA\.1688\.F32\.TF32 R", "U": r"HMMA\.1684\.F32\.TF32 R", "I": r"IMMA\.16832\.S8\.S8 R",
@@ -58,13 +58,7 @@ class Stops(Room):
             else:
                 word = put(put(put(self.words["E"], (16, 8), SUM + (kind == "O")), (24, 8), FACTOR), (32, 8), FACTOR)
                 timed.append((cycle, control(word, 1)))
-        timed.sort()
-        out = self.idle(24 + shift)
-        for (cycle, word), (after, _) in zip(timed, [*timed[1:], (timed[-1][0] + 2, 0)], strict=True):
-            gap = after - cycle
-            out += [put(word, STALL, min(LONGEST_STALL, gap)), *self.idle(gap - min(LONGEST_STALL, gap))]
-        out += [self.moved(64 + 4 * (wanted % 3), 1, 1), self.at(LAST, stall=LONGEST_STALL)]
-        return [*out, self.moved(24, LONGEST_STALL, 3)]
+        return self.placed(timed, wanted, shift)
 
 
 def jobs() -> Iterator[tuple[int, str, str, int]]:
