@@ -38,6 +38,7 @@ BULK_OPERATIONS, MBARRIER_OPERATION, BULK_STORE, STORE = ("TMALDG", "TMASTG"), "
 STORE_PREFIXES = (STORE, BULK_STORE)  # operations of stores to global memory
 WHOLE_LINE_SECTORS = 15
 REGISTER_BYTES = 4
+MATRIX_LETTERS = "LDSMT"  # of an ldmatrix, transposed or not, in front of the number of its matrices
 ROUNDING = 1e-6  # of sums
 
 
@@ -77,7 +78,7 @@ def _loads(table: AccessTable) -> np.ndarray:
 
 def _registers(table: AccessTable) -> np.ndarray:
     """That each lane loads from shared memory: ldmatrix one for each matrix."""
-    each = [int(operation.removeprefix("LDSM")) if operation.startswith("LDSM") else
+    each = [int(operation.lstrip(MATRIX_LETTERS)) if operation.startswith("LDSM") else
             -(-int(table.bytes_per_lane[row]) // REGISTER_BYTES) * operation.startswith("LDS")
             for row, operation in enumerate(table.operation)]
     return np.array(each, np.int64)[:, None] * (table.wavefronts > 0)

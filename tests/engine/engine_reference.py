@@ -649,7 +649,7 @@ class Sm:
         if not queued.warp.of_row(row, "wavefronts"):
             return 0
         if queued.kind == Kind.ldmatrix:
-            return int(table.operation[row["access"]].removeprefix("LDSM"))
+            return int(table.operation[row["access"]].removeprefix("LDSM").removeprefix("T"))
         return -(-int(table.bytes_per_lane[row["access"]]) // 4)
 
     def _is_beside_stores(self, queued: Queued) -> bool:
