@@ -23,7 +23,8 @@ LEAD_CYCLES, BEHIND_CYCLES = 20, 1
 TENSOR = {"H": "HMMA.16816.F32", "F": "HMMA.16816.F16", "K": "HMMA.1688.F32", "T": "HMMA.1688.F32.TF32",
           "U": "HMMA.1684.F32.TF32", "I": "IMMA.16832.S8.S8"}
 LOADS = {"L": ("LDSM.16.M88.4", Memory("LDSM4")), "M": ("LDSM.16.M88.2", Memory("LDSM2")),
-         "N": ("LDSM.16.M88", Memory("LDSM1")), "Q": ("LDS.128", Memory("LDS128"))}
+         "N": ("LDSM.16.M88", Memory("LDSM1")), "Q": ("LDS.128", Memory("LDS128")),
+         "R": ("LDSM.16.MT88.4", Memory("LDSMT4"))}
 
 
 def steps(text: str, wanted: int) -> list[Row]:
@@ -109,6 +110,12 @@ def test_lds_of_16_bytes_a_lane_has_its_four_registers_one_after_the_other() -> 
     for entry in STOPS[STOPS.program.isin(["0Q", "0Q 7Q", "0Q 7Q 14Q", "0Q 1Q"]) & (STOPS["mask"] == "1")].itertuples():
         assert have_data(entry.program, 1, int(entry.load)) == measured(entry.cycles)
     assert have_data("0Q", 1, 0)[0] - have_data("0L", 1, 0)[0] == 3
+
+
+@pytest.mark.parametrize("program_text", ["0{} 9H", "-1H 0{} 6H 12H", "0{} 7{}"])
+@pytest.mark.parametrize("warps", [1, 2, 4])
+def test_ldmatrix_trans_has_its_data_when_ldmatrix_has(program_text: str, warps: int) -> None:
+    assert have_data(program_text.replace("{}", "R"), warps, 0) == have_data(program_text.replace("{}", "L"), warps, 0)
 
 
 def steps_of_a_loop(loads: int, tensor: int, mask: int, turns: int) -> list[np.ndarray]:
