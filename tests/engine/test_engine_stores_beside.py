@@ -59,7 +59,7 @@ def test_behind_a_barrier_warps_take_turns_so_that_halves_of_sectors_do_not_join
     parts, many = STS | LDS | BARRIERS, 32
     result, _ = clocks(CompiledKernel("half_epilogue", f"halfILi{parts}ELi{stores}E"), many, 0)
     (counted,) = EPILOGUE.query("parts == @parts and stores == @stores and rounds == @many").l2_sectors
-    assert result.counters["l2_sectors_write"] == pytest.approx(counted, rel=0.03)
+    assert result.counters["l2_sectors_write"] == pytest.approx(counted, rel=0.035)
 
 
 @pytest.mark.parametrize("row", [pytest.param(row, id=f"{row.stores}-{row.shared}")
