@@ -15,7 +15,7 @@ from gpusim.sass.launch import Scalar, TensorPointer
 MEASURED = pd.read_csv(find_data("gpusim/data/hardware/h200/load_pairs.csv"))
 KINDS = ["LDSM.x4", "LDS.32", "LDS.128", "LDSM.x1"]
 """Template arguments of load_pairs.cu."""
-ROUND, TOLERANCE_CYCLES = 4, 2
+ROUND, TOLERANCE_CYCLES = 4, 1
 POINTER = TensorPointer("out", "u32", (16384,), True)
 
 
