@@ -27,9 +27,10 @@ IMAGE_ACCESS = np.dtype([
 """One access of one warp; first and count name rows of the requests, registers those of a lane that it loads from
 shared memory, data_cycles what its data take of the data stage when they come from memory, or of the SM's port when
 they go there; early_cycles how many of these are over when the last data come, as lines pass one by one and half of
-them take as long as whole ones; tag_cycles what its lines take of the tag stage, ask_cycles for how long its requests leave behind it; copy_cycles how long writing the data of a copy
-that bypasses L1 takes; copy_lag by how much later it is seen to have left; shared_last: highest shared address, behind
-the op's shared_offset; line_reads: how long a store's lines are read on their way to the port.
+them take as long as whole ones; tag_cycles what its lines take of the tag stage, ask_cycles for how long its requests
+leave behind it; copy_cycles how long writing the data of a copy that bypasses L1 takes; copy_lag by how much later it
+is seen to have left; shared_last: highest shared address, behind the op's shared_offset; line_reads: how long a store's
+lines are read on their way to the port.
 Of a bulk copy: bulk_bytes in shared memory, wavefronts and tag_cycles what it takes of the data stage and of the TMA
 unit. Of an mbarrier op: bulk_bytes is the number of lanes that take part. cta_mask: as AccessTable has it."""
 

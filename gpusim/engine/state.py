@@ -38,8 +38,9 @@ WAITING = 8
 """Most accesses that may wait behind the load/store unit's buffer; how many is a number of the GPU."""
 ASK_PLACES = 8
 """Most accesses whose requests wait to leave; how many is a number of the GPU."""
-RETURNS = 64
-"""Most loads from shared memory of a sub-partition whose results are under way: more than the load/store unit holds."""
+RETURNS = 128
+"""Most loads from shared memory of a sub-partition whose results are under way: more than the load/store unit can hold
+and have under way, an instruction a cycle."""
 STOPS = 16
 """Tensor instructions of a sub-partition that may still stop results."""
 PATHS = 16
